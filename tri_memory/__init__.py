@@ -1,0 +1,48 @@
+"""Memory for LLM agents in three layers: session window, preferences, episodes.
+
+The public names are loaded when first used, so that `import tri_memory` is quick and needs no optional package.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "contracts": (
+        "ChatTurn",
+        "EpisodicRecord",
+        "EpisodicStore",
+        "PreferenceStore",
+        "Recollection",
+        "Role",
+        "SessionStore",
+        "SessionSummary",
+    ),
+    "clock": ("ManualClock", "system_clock"),
+    "blocking": ("blocking",),
+    "session.memory": ("InMemorySessionStore",),
+    "session.compression": ("CountPolicy", "TokenWatermark"),
+    "session.tokens": ("estimate_tokens",),
+    "preference.memory": ("InMemoryPreferenceStore",),
+    "episodic.memory": ("InMemoryEpisodicStore",),
+    "embedding": ("default_embedder",),
+    "factory": ("episodic_store_from_env", "preference_store_from_env", "session_store_from_env"),
+}
+_MODULE_OF = {name: f"{__name__}.{module}" for module, names in _HOME.items() for name in names}
+
+__all__ = sorted([*_MODULE_OF, "__version__"])
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_MODULE_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

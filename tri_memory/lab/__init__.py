@@ -1,0 +1,1 @@
+"""What only notebooks need: data sets, measurements, plots, panels, exercises."""
