@@ -28,7 +28,7 @@ def blocking(store: Any) -> Any:
 
 
 def run(awaitable: Awaitable[Any]) -> Any:
-    """Wait for `awaitable` on the background loop. Called from that loop itself it would wait for ever: RuntimeError."""
+    """Wait for `awaitable` on the background loop; RuntimeError on that loop itself, where it would wait for ever."""
     loop, thread = _background_loop()
     if threading.current_thread() is thread:
         if inspect.iscoroutine(awaitable):

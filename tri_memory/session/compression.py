@@ -1,0 +1,219 @@
+"""When to fold old turns into the summary, and which: pure functions over a list of turns.
+
+A history is `[application's own system turn] [summary turn] turn turn turn …`; the first two may be missing. A policy
+weighs turns (by count or by tokens). A history heavier than its `high_line` is planned: which leading turns to fold.
+The old summary is always among them, the newest turn never, and no tool result is parted from its call.
+Who writes the summary, and what happens when that fails, is `folding.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import NamedTuple, Protocol
+
+from tri_memory.contracts import ChatTurn, require_count, shown
+from tri_memory.session.tokens import estimate_tokens
+
+PREFIXES = {"zh": "[会话摘要] ", "en": "[conversation summary] "}
+
+
+class Span(NamedTuple):
+    """The turns `[start, stop)` of a history. Empty means: nothing to fold."""
+
+    start: int
+    stop: int
+
+    @property
+    def empty(self) -> bool:
+        return self.stop <= self.start
+
+
+class CompressionPolicy(Protocol):
+    """When a history is too heavy, and what to fold then."""
+
+    high_line: int  # a heavier history is folded
+    hard_line: int  # a heavier history is cut even where on_failure="keep", and even inside a tool exchange
+    summary_line: int  # a heavier summary is refused
+
+    def weigh(self, turn: ChatTurn) -> int: ...
+
+    def plan(self, turns: Sequence[ChatTurn], weights: Sequence[int]) -> Span: ...
+
+
+@dataclass(frozen=True)
+class CountPolicy:
+    """Fold by count: over `compress_after` turns, all but the last `keep_recent` go into the summary turn.
+
+    `hard_cap` is where patience with a failing summariser ends (default: five times `compress_after`).
+    """
+
+    compress_after: int = 40
+    keep_recent: int = 20
+    hard_cap: int | None = None
+
+    def __post_init__(self) -> None:
+        require_count("keep_recent", self.keep_recent, least=1)
+        require_count("compress_after", self.compress_after, least=self.keep_recent + 1)
+        if self.hard_cap is not None:
+            require_count("hard_cap", self.hard_cap, least=self.compress_after)
+
+    @property
+    def high_line(self) -> int:
+        return self.compress_after
+
+    @property
+    def hard_line(self) -> int:
+        return self.hard_cap if self.hard_cap is not None else 5 * self.compress_after
+
+    @property
+    def summary_line(self) -> int:
+        return self.compress_after
+
+    def weigh(self, turn: ChatTurn) -> int:
+        return 1
+
+    def plan(self, turns: Sequence[ChatTurn], weights: Sequence[int]) -> Span:
+        if len(turns) <= self.high_line:
+            return Span(0, 0)
+        wanted = len(turns) - self.keep_recent
+        cuts = _cuts(turns, anywhere=len(turns) > self.hard_line)
+        return _span(turns, _at_or_before(cuts, wanted) or _at_or_after(cuts, wanted))
+
+
+@dataclass(frozen=True)
+class TokenWatermark:
+    """Fold by tokens: above `high` × `context_tokens`, the shortest head that brings the rest to `low` or below.
+
+    The summary that is still to be written is reckoned at `summary_tokens`, but at most a fifth of the low line.
+    A turn costs `count(content)` tokens; pass a tokenizer's own count where the estimate is not enough.
+    """
+
+    context_tokens: int
+    high: float = 0.75
+    low: float = 0.50
+    count: Callable[[str], int] = estimate_tokens
+    summary_tokens: int = 150
+
+    def __post_init__(self) -> None:
+        require_count("context_tokens", self.context_tokens, least=1)
+        require_count("summary_tokens", self.summary_tokens)
+        if (
+            not all(isinstance(share, int | float) for share in (self.low, self.high))
+            or not 0 < self.low < self.high <= 1
+        ):
+            raise ValueError(f"needs 0 < low < high <= 1; got low={shown(self.low)}, high={shown(self.high)}")
+        if not callable(self.count):
+            raise ValueError(f"count must be a function from text to a number of tokens; got {shown(self.count)}")
+
+    @property
+    def high_line(self) -> int:
+        return int(self.high * self.context_tokens)
+
+    @property
+    def low_line(self) -> int:
+        return int(self.low * self.context_tokens)
+
+    @property
+    def hard_line(self) -> int:
+        return self.context_tokens
+
+    @property
+    def summary_line(self) -> int:
+        return self.low_line
+
+    def weigh(self, turn: ChatTurn) -> int:
+        return self.count(turn.content)
+
+    def plan(self, turns: Sequence[ChatTurn], weights: Sequence[int]) -> Span:
+        total = sum(weights)
+        if total <= self.high_line:
+            return Span(0, 0)
+        to_shed = total + min(self.summary_tokens, self.low_line // 5) - self.low_line
+        start = _pinned(turns)
+        shed = accumulate(weights[start:])
+        wanted = next((i for i, weight in enumerate(shed, start + 1) if weight >= to_shed), len(turns))
+        cuts = _cuts(turns, anywhere=total > self.hard_line)
+        return _span(turns, _at_or_after(cuts, wanted) or _at_or_before(cuts, wanted))
+
+
+def is_summary(turn: ChatTurn) -> bool:
+    """Whether this is the turn that a fold wrote, in either language."""
+    return turn.role == "system" and turn.content.startswith(tuple(PREFIXES.values()))
+
+
+def summary_turn(text: str) -> ChatTurn:
+    """The summary as a system turn, with the prefix of its language, once."""
+    for prefix in PREFIXES.values():
+        text = text.strip().removeprefix(prefix.strip())
+    language = "zh" if any("\u4e00" <= letter <= "\u9fff" for letter in text) else "en"
+    return ChatTurn("system", PREFIXES[language] + text.strip())
+
+
+def summary_text(turn: ChatTurn) -> str:
+    """What stands behind the prefix of a summary turn."""
+    return turn.content.split("] ", 1)[1]
+
+
+def head(turns: Sequence[ChatTurn]) -> int:
+    """How many leading turns never fall out of a window: the application's own system turn, the summary turn."""
+    pinned = _pinned(turns)
+    return pinned + (len(turns) > pinned and is_summary(turns[pinned]))
+
+
+def window(turns: Sequence[ChatTurn], limit: int) -> list[ChatTurn]:
+    """The head, then the last `limit` other turns; a tool exchange that was cut in two is left out."""
+    first = head(turns)
+    start = max(first, len(turns) - limit)
+    if any(turn.role == "tool" for turn in turns[start:]):
+        start = _at_or_after(_cuts(turns), start) or len(turns)
+    while start < len(turns) and turns[start].role == "tool":
+        start += 1
+    return [*turns[:first], *turns[start:]]
+
+
+def _pinned(turns: Sequence[ChatTurn]) -> int:
+    return 1 if turns and turns[0].role == "system" and not is_summary(turns[0]) else 0
+
+
+def _span(turns: Sequence[ChatTurn], stop: int | None) -> Span:
+    """From behind the pinned turn to `stop`; empty where that would condense nothing but the old summary."""
+    start = _pinned(turns)
+    return Span(start, stop) if stop is not None and stop > head(turns) else Span(start, start)
+
+
+def _cuts(turns: Sequence[ChatTurn], anywhere: bool = False) -> list[int]:
+    """Where a history may be cut: the new part begins at such an index. The newest turn is never cut off."""
+    inside = set() if anywhere else _inside_tool_exchanges(turns)
+    return [i for i in range(head(turns) + 1, len(turns)) if i not in inside]
+
+
+def _inside_tool_exchanges(turns: Sequence[ChatTurn]) -> set[int]:
+    """Cuts that would part a result from its call. A call is answered by the next tool turn of its name; where nobody
+    called that name, by the assistant turn right before the run of results; calls wait until the user speaks again."""
+    inside: set[int] = set()
+    waiting: list[tuple[int, str]] = []
+    for i, turn in enumerate(turns):
+        if turn.role == "user":
+            waiting.clear()
+        elif turn.role == "assistant" and turn.tool_name:
+            waiting.append((i, turn.tool_name))
+        elif turn.role == "tool":
+            call = next((c for c in waiting if c[1] == turn.tool_name), None)
+            if call:
+                waiting.remove(call)
+                inside.update(range(call[0] + 1, i + 1))
+            elif turns[i - 1].role in ("assistant", "tool"):
+                inside.add(i)
+    for call_at, _ in waiting:
+        inside.update(range(call_at + 1, len(turns)))
+    return inside
+
+
+def _at_or_before(cuts: list[int], wanted: int) -> int | None:
+    return max((cut for cut in cuts if cut <= wanted), default=None)
+
+
+def _at_or_after(cuts: list[int], wanted: int) -> int | None:
+    return min((cut for cut in cuts if cut >= wanted), default=None)
