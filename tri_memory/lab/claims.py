@@ -1,0 +1,25 @@
+"""Claims that public texts on agent memory make, each measured in the notebook where it belongs."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from tri_memory.lab.card import Card, text_card
+
+Outcome = Literal["holds", "depends", "fails", "cannot be tested here"]
+
+CLAIMS = {
+    "C01": "With a slow summariser, concurrent appends lose messages for certain.",
+    "C02": "20 turns cover most back-references.",
+    "C03": "The turn count is a bad proxy for tokens.",
+}
+_COLOURS = {"holds": "#00795A", "depends": "#0072B2", "fails": "#D55E00", "cannot be tested here": "#6B6B6B"}
+
+
+def claim(id: str, *, measured: str, verdict: Outcome) -> Card:
+    """A card with the claim, what this run measured, and the verdict. ValueError for an unknown claim or verdict."""
+    if id not in CLAIMS:
+        raise ValueError(f"no claim {id!r}; known are {', '.join(CLAIMS)}")
+    if verdict not in get_args(Outcome):
+        raise ValueError(f"verdict must be one of {', '.join(get_args(Outcome))}; got {verdict!r}")
+    return text_card(f"Claim {id}: {CLAIMS[id]}", f"Measured here: {measured}\nVerdict: {verdict}", _COLOURS[verdict])
