@@ -135,7 +135,7 @@ def race_panel() -> Panel:
         draw,
         say,
         [
-            Slider("summary_s", 0, 20, 6, 0.5, label="a summary takes", unit="s"),
+            Slider("summary_s", 0, 9.5, 6, 0.5, label="a summary takes", unit="s"),
             Slider("gap_s", 0.1, 3, 1, 0.1, label="a turn comes every", unit="s"),
         ],
         title="Three writers, one slow summary",
