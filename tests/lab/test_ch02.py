@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from tests.lab.proof import assert_proved
-from tests.lab.virtual_time import VirtualTimeLoop
+from tests.virtual_time import VirtualTimeLoop
 from tri_memory.lab.chapters.ch02 import orders, panel, writers
 
 
