@@ -105,8 +105,8 @@ class SessionMachine(RuleBasedStateMachine):
 
         self.runner.run(go())
 
-    @rule(session=st.sampled_from(SESSIONS), after=st.integers(0, 4))
-    def cancel_an_append(self, session: str, after: int) -> None:
+    @rule(session=st.sampled_from(SESSIONS), after=st.sampled_from([0, 0.5, 1.5, 3.5]))
+    def cancel_an_append(self, session: str, after: float) -> None:
         async def go() -> None:
             task = asyncio.ensure_future(self.append(session, self.turn()))
             await asyncio.sleep(after)

@@ -86,7 +86,8 @@ class CountPolicy:
 class TokenWatermark:
     """Fold by tokens: above `high` × `context_tokens`, the shortest head that brings the rest to `low` or below.
 
-    The summary that is still to be written is reckoned at `summary_tokens`, but at most a fifth of the low line.
+    The summary that is still to be written is reckoned at its prefix and `summary_tokens`, or a fifth of the low line
+    where that is less, and at no less than the summary that stands there now.
     A turn costs `count(content)` tokens; pass a tokenizer's own count where the estimate is not enough.
     """
 
@@ -130,12 +131,16 @@ class TokenWatermark:
         total = sum(weights)
         if total <= self.high_line:
             return Span(0, 0)
-        to_shed = total + min(self.summary_tokens, self.low_line // 5) - self.low_line
+        to_shed = total + self._summary_cost(turns, weights) - self.low_line
         start = _pinned(turns)
         shed = accumulate(weights[start:])
         wanted = next((i for i, weight in enumerate(shed, start + 1) if weight >= to_shed), len(turns))
         cuts = _cuts(turns, anywhere=total > self.hard_line)
         return _span(turns, _at_or_after(cuts, wanted) or _at_or_before(cuts, wanted))
+
+    def _summary_cost(self, turns: Sequence[ChatTurn], weights: Sequence[int]) -> int:
+        reckoned = self.count(PREFIXES["en"]) + min(self.summary_tokens, self.low_line // 5)
+        return max(reckoned, *(w for w, turn in zip(weights[:2], turns[:2], strict=True) if is_summary(turn)), 0)
 
 
 def is_summary(turn: ChatTurn) -> bool:

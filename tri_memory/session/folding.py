@@ -110,8 +110,8 @@ def _in_daemon_thread(function: Callable[[Any], Any], argument: Any) -> asyncio.
         try:
             outcome = (future.set_result, function(argument))
         except BaseException as error:
-            if isinstance(error, StopIteration):
-                error = RuntimeError(f"StopIteration: {error}")
+            if isinstance(error, StopIteration) or not isinstance(error, Exception):
+                error = RuntimeError(f"{type(error).__name__}: {error}")  # what would end a task or the loop
             outcome = (future.set_exception, error)
         if not loop.is_closed():
             loop.call_soon_threadsafe(settle, *outcome)
