@@ -51,7 +51,9 @@ def policy_from_env(env: Mapping[str, str] | None = None) -> CompressionPolicy:
     """A token watermark where the model's context window is known (`MODEL_CONTEXT_TOKENS`, `OPENAI_MODEL`), else the
     default count policy."""
     tokens = context_tokens(env=env)
-    return TokenWatermark(tokens) if tokens else CountPolicy()
+    if tokens is None:
+        return CountPolicy()
+    return TokenWatermark(tokens)
 
 
 def _choose(variable: str, engines: tuple[str, ...], env: Mapping[str, str] | None) -> str:

@@ -33,13 +33,23 @@ class Span(NamedTuple):
 class CompressionPolicy(Protocol):
     """When a history is too heavy, and what to fold then."""
 
-    high_line: int  # a heavier history is folded
-    hard_line: int  # a heavier history is cut even where on_failure="keep", and even inside a tool exchange
-    summary_line: int  # a heavier summary is refused
+    @property
+    def high_line(self) -> int:
+        """A heavier history is folded."""
 
-    def weigh(self, turn: ChatTurn) -> int: ...
+    @property
+    def hard_line(self) -> int:
+        """A heavier history is cut even where on_failure="keep", and even inside a tool exchange."""
 
-    def plan(self, turns: Sequence[ChatTurn], weights: Sequence[int]) -> Span: ...
+    @property
+    def summary_line(self) -> int:
+        """A heavier summary is refused."""
+
+    def weigh(self, turn: ChatTurn) -> int:
+        """What a turn weighs, in the policy's own unit."""
+
+    def plan(self, turns: Sequence[ChatTurn], weights: Sequence[int]) -> Span:
+        """Which turns to fold now; `weights` are theirs."""
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from tri_memory.session.compression import CompressionPolicy, summary_turn
 
 Summarizer = Callable[[Sequence[ChatTurn]], str | Awaitable[str]]
 OnFailure = Literal["truncate", "keep"]
+Outcome = Literal["folded", "truncated", "kept"]
 
 log = logging.getLogger("tri_memory.session")
 
@@ -29,7 +30,7 @@ class FoldRecord:
     """
 
     session_id: str
-    outcome: Literal["folded", "truncated", "kept"]
+    outcome: Outcome
     turns: int
     reason: str | None
     at: datetime

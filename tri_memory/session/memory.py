@@ -15,7 +15,7 @@ from tri_memory.clock import Clock, system_clock
 from tri_memory.contracts import ChatTurn, SessionSummary, as_utc, require_count, require_text, shown
 from tri_memory.session import compression
 from tri_memory.session.compression import CompressionPolicy, CountPolicy, Span
-from tri_memory.session.folding import FoldRecord, OnFailure, Summarizer, SummaryFailed, condense, log
+from tri_memory.session.folding import FoldRecord, OnFailure, Outcome, Summarizer, SummaryFailed, condense, log
 
 
 @dataclass(slots=True)
@@ -53,7 +53,7 @@ class InMemorySessionStore:
             raise ValueError(f"on_failure must be 'truncate' or 'keep'; got {shown(on_failure)}")
         if summarizer is not None and not callable(summarizer):
             raise ValueError(f"summarizer must be a function from turns to text; got {shown(summarizer)}")
-        self.policy = policy if policy is not None else CountPolicy()
+        self.policy: CompressionPolicy = policy if policy is not None else CountPolicy()
         self.summarizer = summarizer
         self.on_failure = on_failure
         self.clock = clock
@@ -152,6 +152,7 @@ class InMemorySessionStore:
         """Replace the planned head. Turns appended since stand behind it and are not touched."""
         old_summaries = [turn for turn in planned[:1] if compression.is_summary(turn)]
         new_turns = len(planned) - len(old_summaries)
+        outcome: Outcome
         if summary is not None:
             outcome, replacement = "folded", [summary]
             session.failures = session.skip = 0
