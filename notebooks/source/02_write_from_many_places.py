@@ -193,17 +193,19 @@ about("02-3")
 
 # %% tags=["stub"]
 async def fold(state, summarize) -> None:
-    """Set `state.summary = await summarize(state.turns)`, unless `state.folding` is up already.
+    """Await the summary of `state.turns` and put it into `state.summary`.
 
-    Who finds the flag up returns at once. A summariser that raises must not leave it up.
+    `state.folding` is the flag. Who finds it up returns at once and leaves the summary to
+    the one who raised it. A summariser that raises must not leave the flag up.
     """
     raise NotImplementedError
 
 # %% tags=["solution"]
 async def fold(state, summarize) -> None:
-    """Set `state.summary = await summarize(state.turns)`, unless `state.folding` is up already.
+    """Await the summary of `state.turns` and put it into `state.summary`.
 
-    Who finds the flag up returns at once. A summariser that raises must not leave it up.
+    `state.folding` is the flag. Who finds it up returns at once and leaves the summary to
+    the one who raised it. A summariser that raises must not leave the flag up.
     """
     if state.folding:
         return

@@ -1,0 +1,99 @@
+"""The hand-written conversations: complete, consistent, and a broken file says where."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from datetime import timedelta
+
+import pytest
+
+from tri_memory.lab import datasets
+from tri_memory.lab.datasets import KINDS, Dataset, load, problems
+
+
+@pytest.mark.parametrize("language", datasets.LANGUAGES)
+def test_the_data_is_complete_and_every_gold_exists(language):
+    dataset = load(language)
+    assert problems(dataset) == []
+    assert len(dataset.users()) == 12
+    for user in dataset.users():
+        sessions = dataset.of(user)
+        assert [s.session_id for s in sessions] == [f"{user}-s{i}" for i in range(1, 6)]
+        assert sessions[-1].started_at - sessions[0].started_at >= timedelta(days=60)
+    kinds = Counter(question.kind for question in dataset.questions)
+    assert len(dataset.questions) >= 100
+    assert all(kinds[kind] >= 15 for kind in KINDS)
+    assert {question.user_id for question in dataset.questions} == set(dataset.users())
+
+
+def test_the_two_languages_are_not_translations_of_each_other():
+    assert (
+        sum("\u4e00" <= letter <= "\u9fff" for s in load("en").sessions for t in s.turns for letter in t.content) == 0
+    )
+    zh = "".join(turn.content for session in load("zh").sessions for turn in session.turns)
+    assert sum("\u4e00" <= letter <= "\u9fff" for letter in zh) > len(zh) / 2
+
+
+def test_an_unknown_language_is_refused_by_name():
+    with pytest.raises(ValueError, match="fr"):
+        load("fr")
+
+
+@pytest.fixture
+def copied(tmp_path, monkeypatch):
+    """A copy of one trade's data that a test may break; `broken(line, text)` replaces a line and loads."""
+    source = datasets.data_folder() / "en"
+    folder = tmp_path / "en"
+    folder.mkdir()
+    for name in ("shop.sessions.jsonl", "shop.questions.jsonl"):
+        (folder / name).write_bytes((source / name).read_bytes())
+    monkeypatch.setattr(datasets, "data_folder", lambda: tmp_path)
+    monkeypatch.setattr(datasets, "TRADES", ("shop",))
+
+    def broken(name: str, number: int, change) -> Dataset:
+        lines = (folder / name).read_text(encoding="utf-8").splitlines()
+        lines[number - 1] = change(lines[number - 1])
+        (folder / name).write_text("\n".join(lines), encoding="utf-8")
+        return load("en")
+
+    return broken
+
+
+def with_field(field: str, value):
+    def change(line: str) -> str:
+        return json.dumps(json.loads(line) | {field: value})
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "named"),
+    [
+        ("shop.sessions.jsonl", lambda line: line[:50], "shop.sessions.jsonl, line 3"),
+        ("shop.sessions.jsonl", lambda line: "[]", "line 3"),
+        ("shop.sessions.jsonl", lambda line: "{}", "line 3: the field 'started_at' is missing"),
+        ("shop.sessions.jsonl", with_field("started_at", "2026-01-05T10:00"), "line 3: started_at needs an offset"),
+        ("shop.sessions.jsonl", with_field("turns", [{"role": "robot", "content": "x"}]), "line 3: role must be"),
+        ("shop.sessions.jsonl", with_field("turns", 7), "line 3"),
+        ("shop.questions.jsonl", with_field("kind", "riddle"), "shop.questions.jsonl, line 3: kind must be"),
+        ("shop.questions.jsonl", with_field("gold_turns", [["s"]]), "line 3"),
+    ],
+)
+def test_a_broken_line_is_named_with_its_file_and_number(copied, name, change, named):
+    with pytest.raises(ValueError, match=named):
+        copied(name, 3, change)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "found"),
+    [
+        ("shop.questions.jsonl", with_field("facts", ["never said"]), "the fact 'never said' is not in the gold turns"),
+        ("shop.questions.jsonl", with_field("gold_turns", [["en-shop-01-s9", 0]]), "gold that does not exist"),
+        ("shop.sessions.jsonl", with_field("summary", "word " * 101), "101 words"),
+        ("shop.sessions.jsonl", with_field("session_id", "en-shop-01-s1"), "appears 2 times"),
+        ("shop.sessions.jsonl", with_field("turns", [{"role": "assistant", "content": " "}]), "a blank turn"),
+    ],
+)
+def test_data_that_reads_well_but_is_wrong_is_found(copied, name, change, found):
+    assert any(found in problem for problem in problems(copied(name, 2, change)))

@@ -1,0 +1,86 @@
+"""The panel kit: a slider calls the model, one picture stands there, and without widgets a picture still does."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+
+import pytest
+
+from tri_memory.lab.panel import Choice, Slider, panel
+from tri_memory.lab.plots import axes
+
+
+def make(calls: list[dict], broken_at: int | None = None):
+    def model(**values):
+        calls.append(values)
+        if values["size"] == broken_at:
+            raise ValueError("size 13 brings bad luck")
+        return values
+
+    def draw(result):
+        figure, ax = axes(3, 2, title="Sizes", xlabel="size (EU)", ylabel="pairs")
+        ax.bar([0], [result["size"]])
+        return figure
+
+    controls = [Slider("size", 1, 20, 5, unit="EU"), Choice("language", ["en", "zh"])]
+    return panel(model, draw, lambda r: f"size {r['size']} in {r['language']}", controls, title="Shoes <b>")
+
+
+def test_a_move_calls_the_model_and_replaces_text_and_picture():
+    calls: list[dict] = []
+    shown = make(calls)
+    first = shown.png
+    shown.set(size=9)
+    assert calls[-1] == {"size": 9, "language": "en"}
+    assert shown.text == "size 9 in en"
+    assert shown.png != first
+    assert shown.png.startswith(b"\x89PNG")
+    assert base64.b64encode(shown.png).decode() in shown.view.value
+
+
+def test_twenty_moves_leave_one_picture():
+    shown = make([])
+    for size in range(1, 21):
+        shown.set(size=size)
+    assert shown.view.value.count("<img") == 1
+    assert "size 20" in shown.view.value
+
+
+async def test_a_quick_drag_is_drawn_once_at_its_end():
+    calls: list[dict] = []
+    shown = make(calls)
+    drawn = len(calls)
+    for size in range(1, 20):
+        shown.controls["size"].value = size
+    await asyncio.sleep(0.2)
+    assert len(calls) - drawn == 1
+    assert shown.text == "size 19 in en"
+
+
+def test_a_model_that_raises_says_so_in_the_panel_and_recovers():
+    shown = make([], broken_at=13)
+    shown.set(size=13)
+    assert "size 13 brings bad luck" in shown.view.value
+    assert "alert" in shown.view.value
+    shown.set(size=14)
+    assert "size 14" in shown.view.value
+
+
+def test_an_unknown_control_is_an_error_that_names_the_known_ones():
+    with pytest.raises(ValueError, match="size, language"):
+        make([]).set(colour="red")
+
+
+def test_where_widgets_cannot_run_the_same_text_and_picture_stand():
+    shown = make([])
+    bundle = shown._repr_mimebundle_()
+    assert bundle["text/plain"] == "Shoes <b>: size 5 in en"
+    assert base64.b64decode(bundle["image/png"]) == shown.png
+    assert "application/vnd.jupyter.widget-view+json" in bundle
+
+
+def test_titles_and_texts_are_escaped_and_the_picture_has_an_alternative_text():
+    shown = make([])
+    assert 'alt="Shoes &lt;b&gt;: size 5 in en"' in shown.view.value
+    assert "Shoes &lt;b&gt;" in shown.widget.children[0].value

@@ -1,0 +1,31 @@
+"""On a kernel's PYTHONPATH this takes the network away: whatever is not this machine can't be resolved or reached."""
+
+import socket
+
+_LOOPBACK = ("127.", "::1", "localhost", "0.0.0.0")
+_connect, _connect_ex, _getaddrinfo = socket.socket.connect, socket.socket.connect_ex, socket.getaddrinfo
+
+
+def _refuse(host: object) -> None:
+    name = host.decode() if isinstance(host, bytes) else str(host or "localhost")
+    if not name.startswith(_LOOPBACK):
+        raise OSError(f"the network is off in this test; somebody tried to reach {name}")
+
+
+def _guarded(method):
+    def connect(self, address):
+        if self.family in (socket.AF_INET, socket.AF_INET6):
+            _refuse(address[0])
+        return method(self, address)
+
+    return connect
+
+
+def _guarded_getaddrinfo(host, *args, **kwargs):
+    _refuse(host)
+    return _getaddrinfo(host, *args, **kwargs)
+
+
+socket.socket.connect = _guarded(_connect)
+socket.socket.connect_ex = _guarded(_connect_ex)
+socket.getaddrinfo = _guarded_getaddrinfo
