@@ -93,6 +93,11 @@ async def test_a_preference_is_quoted_as_one():
     assert "你的偏好里写着：“花生: 过敏”" in await ask("你还记得我对什么过敏吗？", preferences=偏好)
 
 
+async def test_a_preference_stated_in_one_language_is_found_in_the_other():
+    assert "name: Ann" in await ask("我叫什么？", preferences=PREFERENCES)
+    assert "花生: 过敏" in await ask("What am I allergic to?", preferences=偏好)
+
+
 async def test_an_episode_is_quoted_with_its_day():
     reply = await ask("What happened to my boots?", episodes=[episode("Ann's boots BX-2207 went back.")])
 

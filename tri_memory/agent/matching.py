@@ -66,9 +66,11 @@ def terms(text: str) -> set[str]:
     >>> sorted(terms("What sizes do I wear?")), sorted(terms("我穿什么鞋"))
     (['size', 'wear'], ['穿', '鞋'])
     """
+    for pattern, word in words.IN_ENGLISH:
+        text = pattern.sub(word, text)
     spelled = _WORD.findall(text.lower().replace("’", "'"))
     found = {_stem(word) for word in spelled if word not in words.STOP}
-    for run in _HAN.findall(words.STOP_HAN.sub(" ", words.NAME_HAN.sub("名字", text))):
+    for run in _HAN.findall(words.STOP_HAN.sub(" ", text)):
         found.update(run)
         found.update(run[i : i + 2] for i in range(len(run) - 1))
     return found - words.STOP

@@ -52,7 +52,12 @@ ALIKE = {
     "cost": "price",
     "wore": "wear",
 }
-NAME_HAN = re.compile("姓名|称呼|我叫什么(?:名字)?|怎么称呼我?|我叫|叫我")
+# The keys under which `notice` keeps what both languages ask for: one term for both.
+IN_ENGLISH = (
+    (re.compile("名字|姓名|称呼|我叫什么|怎么称呼我?|我叫|叫我"), " name "),
+    (re.compile(r"尺码|鞋码|几码|穿多大|(?<=\d)码"), " size "),
+    (re.compile("过敏"), " allergic "),
+)
 
 TIME = Kind(
     re.compile(
