@@ -48,6 +48,7 @@ bench: $(WITH_TEST) ## speed, as ratios measured in one run
 
 full: .venv/.installed-full ## set up with torch, sentence-transformers and the rest (several GB on Linux)
 
+# With the oldest 3.11 at hand (Debian 12 has 3.11.2), or a package that needs a newer patch release gets pinned.
 constraints: ## write constraints.txt anew from the newest versions that fit pyproject.toml
 	rm -rf build/constraints
 	$(or $(PYTHON),python3.11) -m venv build/constraints

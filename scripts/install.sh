@@ -35,20 +35,19 @@ find_python() {
 
 # .venv/.complete says what a finished install was made from: the folder, and a checksum of what was asked for.
 # While an install runs it is called .unfinished.
+again=
 if [ -e .venv/.unfinished ]; then
-  say "The last install was interrupted: making .venv again."
-  rm -rf .venv
+  again="The last install did not finish"
 elif [ -e .venv/.complete ] && [ "$(head -n 1 .venv/.complete)" != "$here" ]; then
-  say "This folder was moved, and programs in .venv know only the old place: making .venv again."
-  rm -rf .venv
+  again="This folder was moved, and the programs in .venv know only the old place"
 elif [ -e .venv ] && ! new_enough "$bin/python"; then
-  say "The Python of .venv is gone, or older than 3.11: making .venv again."
-  rm -rf .venv
+  again="The Python of .venv is gone, or older than 3.11"
 fi
 
-if [ ! -e .venv ]; then
+if [ -n "$again" ] || [ ! -e .venv ]; then
   python=$(find_python)
-  say "Making .venv with $("$python" --version)"
+  say "${again:+$again: }Making .venv with $("$python" --version)"
+  rm -rf .venv
   "$python" -m venv .venv
   touch .venv/.unfinished
 elif [ -e .venv/.complete ]; then
@@ -60,7 +59,13 @@ fi
 say "Installing the kit${extra:+ with [$extra]} (a minute or two the first time; offline afterwards)"
 "$bin/python" -m pip --version >/dev/null 2>&1 || "$bin/python" -m ensurepip >/dev/null
 export PIP_DISABLE_PIP_VERSION_CHECK=1
-"$bin/python" -m pip install --quiet --no-compile -c constraints.txt --upgrade pip
-"$bin/python" -m pip install --quiet --no-compile -c constraints.txt -e ".${extra:+[$extra]}"
+install() {
+  "$bin/python" -m pip install --quiet --no-compile -c constraints.txt "$@" && return
+  say "That did not work. Without a network there is nothing to install from; behind a proxy, set https_proxy."
+  say "What pip tried, in detail: $bin/python -m pip install -c constraints.txt $*"
+  exit 1
+}
+install --upgrade pip
+install -e ".${extra:+[$extra]}"
 { printf '%s\n' "$here" && cat pyproject.toml constraints.txt | cksum; } >.venv/.complete
 rm -f .venv/.unfinished

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
@@ -115,6 +116,16 @@ def test_what_the_dependencies_depend_on_is_pinned_too() -> None:
     }
     assert taken >= {"numpy", "tornado"}
     assert not loose, "no line in constraints.txt: make constraints"
+
+
+def test_the_pinned_versions_run_on_the_least_python() -> None:
+    """Debian 12 has Python 3.11.2; a pinned package that asks for 3.11.5 would make the install fail there."""
+    too_new = []
+    for distribution in importlib.metadata.distributions():
+        name, needs = distribution.metadata["Name"], distribution.metadata["Requires-Python"]
+        if needs and PINNED.get(canonicalize_name(name)) == distribution.version:
+            too_new += [f"{name} {distribution.version} needs {needs}"] * ("3.11.0" not in SpecifierSet(needs))
+    assert not too_new, "make constraints PYTHON=/path/to/an/old/python3.11"
 
 
 def test_environment_yml_has_every_dependency_once_with_the_same_least_version() -> None:
