@@ -101,6 +101,16 @@ def test_a_window_is_the_end_of_the_history_and_never_opens_with_a_result(roles,
         assert len(seen) == min(limit, len(history))
 
 
+@given(conversations, st.integers(0, 30))
+def test_a_window_leaves_out_no_more_than_the_exchange_that_was_cut(roles, limit):
+    history = turns("user", *roles)
+    seen = window(history, limit)
+    if limit >= len(history):
+        assert seen == history
+    left_out = history[len(history) - limit : len(history) - len(seen)] if limit else []
+    assert not any(turn.role == "user" for turn in left_out)
+
+
 def test_a_window_of_zero_is_just_the_summary():
     history = [summary_turn("s"), *turns(*USER_AND_ASSISTANT)]
     assert window(history, 0) == history[:1]

@@ -181,7 +181,7 @@ def window(turns: Sequence[ChatTurn], limit: int) -> list[ChatTurn]:
     """The head, then the last `limit` other turns; a tool exchange that was cut in two is left out."""
     first = head(turns)
     start = max(first, len(turns) - limit)
-    if any(turn.role == "tool" for turn in turns[start:]):
+    if start > first and any(turn.role == "tool" for turn in turns[start:]):
         start = _at_or_after(_cuts(turns), start) or len(turns)
     while start < len(turns) and turns[start].role == "tool":
         start += 1
