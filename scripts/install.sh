@@ -18,7 +18,7 @@ find_python() {
   for candidate; do
     new_enough "$candidate" || continue
     if has_venv "$candidate"; then printf '%s\n' "$candidate"; return; fi
-    bare=$candidate
+    bare=${bare:-$candidate}
   done
   if [ -n "$bare" ]; then
     say "$bare has no venv module. Debian and Ubuntu keep it in a package of its own:"
@@ -48,8 +48,9 @@ if [ -n "$again" ] || [ ! -e .venv ]; then
   python=$(find_python)
   say "${again:+$again: }Making .venv with $("$python" --version)"
   rm -rf .venv
-  "$python" -m venv .venv
+  mkdir .venv
   touch .venv/.unfinished
+  "$python" -m venv .venv
 elif [ -e .venv/.complete ]; then
   mv .venv/.complete .venv/.unfinished
 fi
