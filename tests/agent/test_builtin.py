@@ -118,6 +118,13 @@ async def test_what_the_assistant_said_is_told_apart_from_what_the_user_said():
     assert reply.startswith("I said in this conversation: “I'll repair the zip for 15 pounds.”")
 
 
+async def test_of_two_that_say_the_same_the_speaker_who_was_asked_about_is_quoted_first():
+    window = [user("The deposit is 50 pounds."), assistant("The deposit is 50 pounds, noted.")]
+
+    assert (await ask("What did you say the deposit is?", window)).startswith("I said")
+    assert (await ask("What is the deposit?", window)).startswith("You said")
+
+
 async def test_an_instruction_of_the_application_is_quoted_as_one():
     reply = await ask("When is the shop open?", system="The shop is open from nine to five on weekdays.")
 
@@ -128,6 +135,9 @@ async def test_a_short_answer_is_understood_by_the_question_before_it():
     window = [user("I need shoes."), assistant("Which size do you wear?"), user("42.")]
 
     assert "“42.”" in await ask("What size do I wear?", window)
+
+    distracting = [*window, assistant("Then boots of that size."), user("Boots wear out.")]
+    assert (await ask("What size do I wear?", distracting)).splitlines()[0].endswith("“42.”")
 
 
 async def test_the_newer_of_two_facts_is_quoted_first():
@@ -144,6 +154,16 @@ async def test_a_question_is_never_its_own_answer_however_often_it_is_asked():
         reply = await ask("What is my shoe brand?", window)
         assert reply == NOT_FOUND["en"]
         window += [user("What is my shoe brand?"), assistant(reply)]
+
+
+async def test_a_question_that_brings_its_own_number_is_not_answered_with_itself():
+    assert await ask("Is my shoe size 42?") == NOT_FOUND["en"]
+    assert await ask("I bought boots. Which boots did I buy?") == NOT_FOUND["en"]
+
+
+async def test_the_kits_own_system_text_is_no_memory():
+    assert await ask("What stands in this prompt?") == NOT_FOUND["en"]
+    assert await ask("Which instructions are data about the user?", preferences=PREFERENCES) == NOT_FOUND["en"]
 
 
 @pytest.mark.parametrize(
