@@ -154,7 +154,7 @@ def test_episodes_without_an_embedder_are_refused_with_the_way_out(layers):
         layers.chat(embedder=None)
 
 
-@pytest.mark.parametrize("text", ["", "  \n", None, 7, ["hi"], "half \ud83d", "a\0b"])
+@pytest.mark.parametrize("text", ["", "  \n", "\u200b", None, 7, ["hi"], "half \ud83d", "a\0b"])
 async def test_text_that_cant_be_kept_is_refused_and_nothing_is_written(layers, text):
     chat = layers.chat()
 
@@ -278,6 +278,42 @@ async def test_ending_archives_once_and_again_only_when_more_was_said(layers):
     await chat.say("They are green.")
     assert (await chat.end()).summary == "My boots are BX-2207. They are green."
     assert len((await layers.chat().remembered()).episodes) == 1
+
+
+async def test_what_the_built_in_model_quoted_from_memory_is_not_remembered_again(layers):
+    read = []
+
+    async def summarise(turns):
+        read.extend(turns)
+        return what_was_said(turns)
+
+    chat = layers.chat(summarizer=summarise)
+    await chat.say("My boots are BX-2207.")
+    await chat.new()
+    assert "BX-2207" in await chat.say("Which number are my boots?")
+    await chat.say("What is my name?")
+    await chat.end()
+
+    assert [turn.role for turn in read] == ["user"] * 3
+    assert "BX-2207" not in read[1].content + read[2].content
+
+
+@pytest.mark.parametrize("blank", [lambda turns: "", lambda turns: " \n"])
+async def test_a_session_of_which_nothing_is_worth_keeping_is_archived_in_the_users_own_words(layers, blank):
+    chat = layers.chat(summarizer=blank)
+    await chat.say("hello")
+    await chat.say("What is my order?")
+
+    assert (await chat.end()).summary == "hello / What is my order?"
+
+
+async def test_what_a_real_model_says_is_summarised_with_the_rest(layers):
+    read = []
+    chat = layers.chat(model=Model("Your boots ship on Monday."), summarizer=lambda turns: read.extend(turns) or "x")
+    await chat.say("My boots are BX-2207.")
+    await chat.end()
+
+    assert read[1] == ChatTurn("assistant", "Your boots ship on Monday.")
 
 
 async def test_a_session_is_not_recalled_into_itself(layers):

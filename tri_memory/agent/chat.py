@@ -17,6 +17,7 @@ from tri_memory.agent.models import ChatModel, ModelError, PromptOnlyModel
 from tri_memory.agent.notice import notice
 from tri_memory.agent.notice_rules import RULES, Rule
 from tri_memory.agent.prompt import SYSTEM, Message, Section, assemble, sections
+from tri_memory.agent.summaries import never_blank, offline_summarizer, without_replies
 from tri_memory.clock import Clock, system_clock
 from tri_memory.contracts import (
     ChatTurn,
@@ -109,7 +110,8 @@ class Chat:
         Raises ValueError, and writes nothing, for text that is blank, no string, or can't be stored. What the model
         raises comes through, and a blank answer is a ModelError: then the user's turn stays, and nothing is answered.
         """
-        require_text("text", text)
+        if is_blank(require_text("text", text)):
+            raise ValueError(f"text must show something; got {shown(text)}")
         async with self._turns:
             turn = ChatTurn("user", text)
             await self._write(turn)
@@ -215,17 +217,11 @@ class Chat:
             sessions=self.sessions,
             episodes=self.episodes,
             embedder=self.embedder,
-            summarizer=self.summarizer or _offline_summarizer(self.embedder),
+            summarizer=never_blank(without_replies(self.summarizer or offline_summarizer(self.embedder))),
             clock=self.clock,
         )
         self._said_something = False
         return record
-
-
-def _offline_summarizer(embedder: Embedder) -> Summarizer:
-    from tri_memory.session.extractive import ExtractiveSummarizer
-
-    return ExtractiveSummarizer(embedder)
 
 
 def _checked(answer: object) -> str:

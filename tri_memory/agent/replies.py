@@ -62,3 +62,11 @@ def without_frame(reply: str) -> str:
         elif line not in NOTED.values():
             told += [sentence for sentence in split(line) if not _REFUSED.search(sentence)]
     return "\n".join(told)
+
+
+def is_own(reply: str) -> bool:
+    """Whether a reply is the built-in model's: nothing but quotations, "not found" and "all right"."""
+    lines = reply.splitlines()
+    return bool(lines) and all(
+        _QUOTED.match(line) or line in NOTED.values() or line in NOT_FOUND.values() for line in lines
+    )

