@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import tri_memory
+from tests.agent.endpoint import Endpoint, Step, completion
 from tri_memory import doctor, selftest
 from tri_memory.agent.replies import NOT_FOUND
 from tri_memory.cli import app
@@ -126,6 +127,21 @@ def test_forget_leaves_nothing_to_remember():
     assert result.exit_code == 0
     assert "forgotten: 1 sessions, 0 preferences, 0 episodes" in result.output
     assert NOT_FOUND["en"] in result.output
+
+
+def test_a_model_from_the_environment_answers_and_its_failures_end_neither_chat_nor_secrecy(monkeypatch):
+    with Endpoint(Step(body=completion("Hello Ann!")), Step(401), Step(body=completion("Ann said hello."))) as endpoint:
+        for name, value in {"BASE_URL": endpoint.url, "API_KEY": "sk-secret", "MODEL": "m"}.items():
+            monkeypatch.setenv(f"OPENAI_{name}", value)
+        result = run("chat", "--user", "ann", typed="hello\nagain\n/history\n")
+
+    assert result.exit_code == 0
+    assert f"OpenAIModel('m', base_url='{endpoint.url}')" in result.output
+    assert "Hello Ann!\nerror: " in result.output
+    assert "answered 401" in result.output
+    assert "assistant: Hello Ann!\nuser: again\n" in result.output
+    assert result.output.rstrip().endswith("archived")
+    assert "sk-secret" not in result.output
 
 
 @pytest.mark.parametrize("typed", ["", "\n\n", "/exit\n", "/exit"])
