@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from datetime import UTC
 
 from tri_memory.contracts import ChatTurn, Recollection
+from tri_memory.endpoint import Message as Message
 from tri_memory.session.compression import is_summary
 from tri_memory.session.tokens import estimate_tokens
-
-Message = dict[str, str]
 
 SYSTEM = (
     "Answer in the user's language, from what stands in this prompt; where the answer is not in it, say so. "
