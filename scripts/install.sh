@@ -57,7 +57,7 @@ fi
 
 # An old pip resolves and unpacks at half the speed of the pinned one. Bytecode is written when a module is first
 # imported, which saves a fifth of the time and a quarter of the disk.
-say "Installing the kit${extra:+ with [$extra]} (a minute or two the first time; offline afterwards)"
+say "Installing the kit${extra:+ with [$extra]} (once: a minute or two, longer for [full]; offline afterwards)"
 "$bin/python" -m pip --version >/dev/null 2>&1 || "$bin/python" -m ensurepip >/dev/null
 export PIP_DISABLE_PIP_VERSION_CHECK=1
 install() {
