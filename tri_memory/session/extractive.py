@@ -1,0 +1,138 @@
+"""A summary without a language model: the clauses that somebody is most likely to ask for, to the letter.
+
+Offline, Chinese and English, the same turns always give the same text. What it can't do: rephrase, or join two turns
+into one sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tri_memory.contracts import ChatTurn, require_count
+from tri_memory.session.clauses import Language, language_of, size
+from tri_memory.session.compression import is_summary, summary_text
+from tri_memory.session.cues import ids
+from tri_memory.session.evidence import CENTRALITY, Candidate, candidates, chance
+
+if TYPE_CHECKING:
+    from tri_memory.embedding import Embedder
+
+EMBEDDED = 72  # the most promising clauses, which get a vector; encoding is what takes the time
+SAME = 0.85  # cosine above which two clauses say the same
+SAME_THING = 0.45  # cosine above which a clause with a word of change may replace an older one
+LENGTH = 0.9  # chance / size ** LENGTH: a short clause beats a long one
+REPLACED = 0.5  # what the chance of a replaced clause is multiplied by
+VALUES = frozenset({"place", "date", "day", "clock", "money", "measure"})
+
+
+class ExtractiveSummarizer:
+    """Turns -> at most `max_characters` characters (Chinese) or `max_words` words (English).
+
+    Clauses are ranked by chance per length (`evidence.py`) and by how far they lie from the centre of all, then taken
+    while there is room, in the end put back into their order. The previous summary's clauses compete with the new ones.
+    `embedder` None: the default one, loaded at the first call.
+    """
+
+    def __init__(self, embedder: Embedder | None = None, max_characters: int = 150, max_words: int = 100) -> None:
+        self.embedder = embedder
+        self.max_characters = require_count("max_characters", max_characters, least=1)
+        self.max_words = require_count("max_words", max_words, least=1)
+
+    def __call__(self, turns: Sequence[ChatTurn]) -> str:
+        """The summary; "" where no turn has a letter or a digit."""
+        said = [summary_text(turn) if is_summary(turn) else turn.content for turn in turns]
+        language = language_of("\n".join(text[:10_000] for text in said))
+        budget = self.max_characters if language == "zh" else self.max_words
+        found = sorted(candidates(turns, language), key=chance, reverse=True)[:EMBEDDED]
+        found.sort(key=lambda candidate: candidate.place)
+        if not found:
+            return ""
+        vectors = self._encode([candidate.text for candidate in found])
+        chosen = choose(found, vectors, language, budget)
+        return joined(chosen, language) or shortened(found[0].text, language, budget)
+
+    def _encode(self, texts: list[str]) -> NDArray[np.float32]:
+        if self.embedder is None:
+            from tri_memory.embedding import default_embedder
+
+            self.embedder = default_embedder()
+        return self.embedder.encode(texts)
+
+
+def choose(
+    found: Sequence[Candidate], vectors: NDArray[np.float32], language: Language, budget: int
+) -> list[Candidate]:
+    """The candidates for the summary, in order; `vectors` has their unit rows, shape (len(found), dimensions)."""
+    alike = vectors @ vectors.T
+    chances = np.array([chance(c, CENTRALITY * near) for c, near in zip(found, centrality(vectors), strict=True)])
+    chances[replaced(found, alike)] *= REPLACED
+    gap = 1 if language == "zh" else 0  # the sign between two clauses is a character, but no word
+    sizes = np.array([candidate.size for candidate in found]) + gap
+    taken: list[int] = []
+    room = budget + gap
+    for i in map(int, np.argsort(-chances / sizes**LENGTH, kind="stable")):
+        if sizes[i] <= room and not _repeats(i, taken, found, alike, language):
+            taken.append(i)
+            room -= int(sizes[i])
+    return [found[i] for i in sorted(taken)]
+
+
+def centrality(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Cosine of each row with the mean of all rows, shape (n,)."""
+    mean = vectors.mean(axis=0)
+    cosines: NDArray[np.float32] = vectors @ mean / (np.linalg.norm(mean) or 1.0)
+    return cosines
+
+
+def replaced(found: Sequence[Candidate], alike: NDArray[np.float32]) -> list[int]:
+    """Clauses that a later one with a word of change seems to replace: like it, and with the same kind of value."""
+    changes = [k for k, candidate in enumerate(found) if "change" in candidate.signs]
+    return [
+        i
+        for i, older in enumerate(found)
+        if any(
+            found[k].turn > older.turn and alike[i, k] >= SAME_THING and older.signs & found[k].signs & VALUES
+            for k in changes
+        )
+    ]
+
+
+def _repeats(
+    i: int, taken: Sequence[int], found: Sequence[Candidate], alike: NDArray[np.float32], language: Language
+) -> bool:
+    """Whether the clause says nothing that the taken ones don't say."""
+    text = found[i].text.casefold()
+    own = ids(found[i].text, language)
+    known = {known for k in taken for known in ids(found[k].text, language)}
+    return bool(
+        (own and own <= known)
+        or any(text in found[k].text.casefold() for k in taken)
+        or any(alike[i, k] >= SAME and not found[i].signs - found[k].signs for k in taken)
+    )
+
+
+def joined(chosen: Sequence[Candidate], language: Language) -> str:
+    """One line: a comma inside a sentence, a semicolon between two."""
+    comma, semicolon = ("，", "；") if language == "zh" else (", ", "; ")
+    pieces = [chosen[0].text] if chosen else []
+    for before, after in pairwise(chosen):
+        same = (before.turn, before.sentence) == (after.turn, after.sentence)
+        pieces += [comma if same else semicolon, after.text]
+    return "".join(pieces)
+
+
+def shortened(text: str, language: Language, budget: int) -> str:
+    """The beginning of a text that fits the budget."""
+    if language == "zh":
+        return text[:budget]
+    words: list[str] = []
+    for word in text.split():
+        if size(" ".join([*words, word]), language) > budget:
+            break
+        words.append(word)
+    return " ".join(words) or text[:budget]
