@@ -1,0 +1,1 @@
+"""Chapter 04: what a turn costs, and folding by tokens instead of by count."""
