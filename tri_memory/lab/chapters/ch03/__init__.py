@@ -1,0 +1,1 @@
+"""Chapter 03: when to fold old turns into a summary, which, and what survives it."""
