@@ -15,8 +15,8 @@ from collections.abc import Mapping
 
 from tri_memory.contracts import EpisodicStore, PreferenceStore, SessionStore
 from tri_memory.session.compression import CompressionPolicy, CountPolicy, TokenWatermark
-from tri_memory.session.folding import Summarizer
 from tri_memory.session.tokens import context_tokens
+from tri_memory.summary import Summarizer
 
 _PLANNED = ("redis", "pg", "pgvector")
 

@@ -15,9 +15,10 @@ from tri_memory.embedding import default_embedder
 from tri_memory.episodic.memory import InMemoryEpisodicStore
 from tri_memory.preference.memory import InMemoryPreferenceStore
 from tri_memory.session import folding
-from tri_memory.session.compression import CountPolicy, TokenWatermark, is_summary
+from tri_memory.session.compression import CountPolicy, TokenWatermark
 from tri_memory.session.extractive import ExtractiveSummarizer
 from tri_memory.session.memory import InMemorySessionStore
+from tri_memory.summary import is_summary
 
 
 def checks() -> Iterator[Check]:

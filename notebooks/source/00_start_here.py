@@ -101,9 +101,7 @@ await asking.ask(chat, allergy)
 # Rules notice it while she talks. It goes into every prompt.
 
 # %%
-chat = Chat(
-    "gwen", sessions=InMemorySessionStore(), preferences=InMemoryPreferenceStore(), clock=clock
-)
+chat = Chat("gwen", sessions=InMemorySessionStore(), preferences=InMemoryPreferenceStore(), clock=clock)
 await visits.live(chat, gwen[:4])
 await asking.ask(chat, allergy)
 
@@ -302,6 +300,7 @@ def fill(question: str, memories: list[Recollection], budget: int) -> list[Recol
     """
     raise NotImplementedError
 
+
 # %% tags=["solution"]
 from tri_memory import Recollection, estimate_tokens
 
@@ -319,6 +318,7 @@ def fill(question: str, memories: list[Recollection], budget: int) -> list[Recol
             chosen.append(memory)
             left -= cost
     return chosen
+
 
 # %%
 check("00-2", fill)
@@ -344,6 +344,7 @@ async def put_back(chat, notes: list[tuple[datetime, str]]) -> None:
     """
     raise NotImplementedError
 
+
 # %% tags=["solution"]
 from datetime import datetime
 
@@ -359,6 +360,7 @@ async def put_back(chat, notes: list[tuple[datetime, str]]) -> None:
     for number, (day, text) in enumerate(notes):
         record = EpisodicRecord(chat.user_id, f"paper-{number}", text, vectors[number], day)
         await chat.episodes.remember(record)
+
 
 # %%
 check("00-3", put_back)

@@ -284,6 +284,7 @@ claim("C02", measured=coverage.coverage_sentence(table), verdict="depends")
 # %%
 about("01-1")
 
+
 # %% tags=["stub"]
 def window(turns: list, limit: int) -> list:
     """The last `limit` turns, but never opening with a tool result.
@@ -291,6 +292,7 @@ def window(turns: list, limit: int) -> list:
     A system turn at the very beginning always stays in front; it doesn't count.
     """
     raise NotImplementedError
+
 
 # %% tags=["solution"]
 def window(turns: list, limit: int) -> list:
@@ -304,11 +306,13 @@ def window(turns: list, limit: int) -> list:
         begin += 1
     return head + turns[begin:]
 
+
 # %%
 check("01-1", window)
 
 # %%
 about("01-2")
+
 
 # %% tags=["stub"]
 def smallest_limit(turns_back: list[int], percent: int) -> int:
@@ -317,6 +321,7 @@ def smallest_limit(turns_back: list[int], percent: int) -> int:
     `turns_back[i]` says how far back the answer of question i stands; 1 is the last turn.
     """
     raise NotImplementedError
+
 
 # %% tags=["solution"]
 def smallest_limit(turns_back: list[int], percent: int) -> int:
@@ -327,6 +332,7 @@ def smallest_limit(turns_back: list[int], percent: int) -> int:
     enough = -(-percent * len(turns_back) // 100)  # rounded up
     return sorted(turns_back)[enough - 1]
 
+
 # %%
 check("01-2", smallest_limit)
 
@@ -335,6 +341,7 @@ check("01-2", smallest_limit)
 
 # %%
 about("01-3")
+
 
 # %% tags=["stub"]
 class Desk:
@@ -350,6 +357,7 @@ class Desk:
     async def turns_of(self, user_id: str) -> list:
         """All turns of this user's sessions; the session active last comes last."""
         raise NotImplementedError
+
 
 # %% tags=["solution"]
 import json
@@ -370,6 +378,7 @@ class Desk:
         keys = [row.session_id for row in reversed(await self.store.list_sessions())]
         mine = [key for key in keys if json.loads(key)[0] == user_id]
         return [turn for key in mine for turn in await self.store.get_history(key)]
+
 
 # %%
 check("01-3", Desk)

@@ -84,8 +84,10 @@ committed.head(4)
 # %%
 for name in writers.WRITERS:
     found = await writers.deliver(name, maeve, summary_s=0.06, gap_s=0.01)
-    print(f"{name:12} {len(found.lost):2} turns lost, {found.summaries} summaries paid for, "
-          f"longest append {max(found.waits) * 1e3:3.0f} ms")
+    print(
+        f"{name:12} {len(found.lost):2} turns lost, {found.summaries} summaries paid for, "
+        f"longest append {max(found.waits) * 1e3:3.0f} ms"
+    )
 
 # %% [markdown]
 # - *serial* puts a queue before the racing writer. Nothing is lost; everyone who comes while the summary is written
@@ -109,8 +111,8 @@ panel.race_panel()
 # %% [markdown]
 # ## Measure
 #
-# Real coroutines, real waiting, five random arrival patterns for each delay, a turn every 4 ms on average. A dot is one run;
-# the line goes through the medians.
+# Real coroutines, real waiting, five random arrival patterns for each delay, a turn every 4 ms on average. A dot is one
+# run; the line goes through the medians.
 
 # %%
 table = await writers.losses_and_waits([0, 0.025, 0.05, 0.1, 0.2], seeds=range(5))
@@ -142,6 +144,7 @@ claim("C01", measured=writers.loss_sentence(table), verdict="depends")
 # %%
 about("02-1")
 
+
 # %% tags=["stub"]
 def lost(sent: list[str], stored: list[str]) -> list[str]:
     """The messages that were sent but are not stored, sorted.
@@ -149,6 +152,7 @@ def lost(sent: list[str], stored: list[str]) -> list[str]:
     A message sent twice and stored once is lost once.
     """
     raise NotImplementedError
+
 
 # %% tags=["solution"]
 from collections import Counter
@@ -161,11 +165,13 @@ def lost(sent: list[str], stored: list[str]) -> list[str]:
     """
     return sorted((Counter(sent) - Counter(stored)).elements())
 
+
 # %%
 check("02-1", lost)
 
 # %%
 about("02-2")
+
 
 # %% tags=["stub"]
 def commit(history: list[str], planned: list[str], summary: str) -> list[str]:
@@ -174,6 +180,7 @@ def commit(history: list[str], planned: list[str], summary: str) -> list[str]:
     Otherwise the history as it is.
     """
     raise NotImplementedError
+
 
 # %% tags=["solution"]
 def commit(history: list[str], planned: list[str], summary: str) -> list[str]:
@@ -185,11 +192,13 @@ def commit(history: list[str], planned: list[str], summary: str) -> list[str]:
         return list(history)
     return [summary, *history[len(planned) :]]
 
+
 # %%
 check("02-2", commit)
 
 # %%
 about("02-3")
+
 
 # %% tags=["stub"]
 async def fold(state, summarize) -> None:
@@ -199,6 +208,7 @@ async def fold(state, summarize) -> None:
     the one who raised it. A summariser that raises must not leave the flag up.
     """
     raise NotImplementedError
+
 
 # %% tags=["solution"]
 async def fold(state, summarize) -> None:
@@ -214,6 +224,7 @@ async def fold(state, summarize) -> None:
         state.summary = await summarize(state.turns)
     finally:
         state.folding = False
+
 
 # %%
 check("02-3", fold)
@@ -232,7 +243,7 @@ quiz("02")
 # - A commit that checks its head and leaves the tail alone loses nothing and makes nobody wait (02-2).
 # - One flag per session saves the money for the second summary; it is not what keeps the turns safe (02-3).
 #
-# **Claim tested here**: C01. **What breaks this idea**: a second *process* has its own memory and its own flag. Notebook
-# 05 moves the commit into Redis, where a script does the check and the replacement in one step.
+# **Claim tested here**: C01. **What breaks this idea**: a second *process* has its own memory and its own flag.
+# Notebook 05 moves the commit into Redis, where a script does the check and the replacement in one step.
 #
 # Next: [03 Compress by count](03_compress_by_count.ipynb), what to fold, when, and what survives it.

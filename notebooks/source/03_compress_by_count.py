@@ -26,7 +26,7 @@ from tri_memory.lab.chapters.ch03 import asking, baselines, failures, panel, sur
 from tri_memory.lab.chapters.ch03.remembering import RememberingEmbedder
 from tri_memory.lab.exercises import about, check, hint, quiz, reveal
 from tri_memory.lab.plots import picture
-from tri_memory.session.compression import summary_turn
+from tri_memory.summary import summary_turn
 from tri_memory.session.extractive import ExtractiveSummarizer
 
 english, chinese = datasets.load("en"), datasets.load("zh")
@@ -45,8 +45,7 @@ for number in (9, 55):
 
 store = await asking.talk(xiaobei[:55])
 kept = await store.get_history("desk")
-print(f"\nturns kept: {len(kept)}, of them with 芝麻 (sesame): "
-      f"{sum('芝麻' in turn.content for turn in kept)}")
+print(f"\nturns kept: {len(kept)}, of them with 芝麻 (sesame): {sum('芝麻' in turn.content for turn in kept)}")
 
 # %% [markdown]
 # - Turn 9: "And the free packet of flour mix, is there sesame in it? I'm allergic, a bite and my mouth swells."
@@ -263,21 +262,25 @@ print("extractive, after four folds:", survivors.fitted_and_others(table))
 # %%
 about("03-1")
 
+
 # %% tags=["stub"]
 def turns_to_fold(length: int, compress_after: int, keep_recent: int) -> int:
     """How many of the oldest turns of a history of `length` turns a fold takes; 0 where none is due."""
     raise NotImplementedError
+
 
 # %% tags=["solution"]
 def turns_to_fold(length: int, compress_after: int, keep_recent: int) -> int:
     """How many of the oldest turns of a history of `length` turns a fold takes; 0 where none is due."""
     return length - keep_recent if length > compress_after else 0
 
+
 # %%
 check("03-1", turns_to_fold)
 
 # %%
 about("03-2")
+
 
 # %% tags=["stub"]
 def summarise(turns) -> str:
@@ -287,10 +290,11 @@ def summarise(turns) -> str:
     """
     raise NotImplementedError
 
+
 # %% tags=["solution"]
 import re
 
-from tri_memory.session.compression import is_summary, summary_text
+from tri_memory.summary import is_summary, summary_text
 
 
 def summarise(turns) -> str:
@@ -301,6 +305,7 @@ def summarise(turns) -> str:
     text = " ".join(summary_text(turn) if is_summary(turn) else turn.content for turn in turns)
     pieces = re.findall(r"[A-Za-z0-9]+(?:[-.,:][A-Za-z0-9]+)*", text)
     return " ".join(dict.fromkeys(piece for piece in pieces if re.search(r"\d", piece)))
+
 
 # %%
 check("03-2", summarise)
@@ -314,6 +319,7 @@ print(await survivors.beside(table, summarise, both))
 # %%
 about("03-3")
 
+
 # %% tags=["stub"]
 def feed(summarise, cap: int):
     """A summariser of any number of turns, made of one that takes at most `cap` turns a call (cap > 1).
@@ -322,8 +328,9 @@ def feed(summarise, cap: int):
     """
     raise NotImplementedError
 
+
 # %% tags=["solution"]
-from tri_memory.session.compression import summary_turn
+from tri_memory.summary import summary_turn
 
 
 def feed(summarise, cap: int):
@@ -339,6 +346,7 @@ def feed(summarise, cap: int):
         return summarise(waiting)
 
     return fed
+
 
 # %%
 check("03-3", feed)

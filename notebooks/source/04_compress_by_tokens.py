@@ -163,8 +163,10 @@ picture(
 # %%
 for name, bill in {"count 40": logs, "watermark": fitted}.items():
     said = sum(bills.still_said(gwen.facts, bill.history).values())
-    print(f"Gwen, {name:9}: {len(bill.refused):2} of {len(bill.prompts)} prompts refused, "
-          f"{said:2} of {len(gwen.facts)} facts at the end, {bill.price:6,} tokens sent")
+    print(
+        f"Gwen, {name:9}: {len(bill.refused):2} of {len(bill.prompts)} prompts refused, "
+        f"{said:2} of {len(gwen.facts)} facts at the end, {bill.price:6,} tokens sent"
+    )
 
 # %% [markdown]
 # - No cross. A log may lift the history over the window for a moment; the fold comes before the next prompt.
@@ -332,6 +334,7 @@ print(distraction.distraction_sentence(distracted))
 # %%
 about("04-1")
 
+
 # %% tags=["stub"]
 def newest_within(texts: list[str], budget: int, count) -> int:
     """How many of the newest turns (the last of `texts`) fit into `budget` tokens, no gap.
@@ -339,6 +342,7 @@ def newest_within(texts: list[str], budget: int, count) -> int:
     `count(text)` says what a text costs.
     """
     raise NotImplementedError
+
 
 # %% tags=["solution"]
 def newest_within(texts: list[str], budget: int, count) -> int:
@@ -354,11 +358,13 @@ def newest_within(texts: list[str], budget: int, count) -> int:
         fitting += 1
     return fitting
 
+
 # %%
 check("04-1", newest_within)
 
 # %%
 about("04-2")
+
 
 # %% tags=["stub"]
 def plan(weights: list[int], high: int, low: int) -> int:
@@ -367,6 +373,7 @@ def plan(weights: list[int], high: int, low: int) -> int:
     Else the fewest that leave `low` or less. The newest turn stays, whatever it weighs.
     """
     raise NotImplementedError
+
 
 # %% tags=["solution"]
 def plan(weights: list[int], high: int, low: int) -> int:
@@ -382,11 +389,13 @@ def plan(weights: list[int], high: int, low: int) -> int:
         fold += 1
     return fold
 
+
 # %%
 check("04-2", plan)
 
 # %%
 about("04-3")
+
 
 # %% tags=["stub"]
 def safe_cut(turns: list[ChatTurn], wanted: int) -> int:
@@ -396,6 +405,7 @@ def safe_cut(turns: list[ChatTurn], wanted: int) -> int:
     turn stays. A call is an assistant turn with a tool_name; its result may be yet to come.
     """
     raise NotImplementedError
+
 
 # %% tags=["solution"]
 def safe_cut(turns: list[ChatTurn], wanted: int) -> int:
@@ -412,6 +422,7 @@ def safe_cut(turns: list[ChatTurn], wanted: int) -> int:
             good.append(cut)
     behind = [cut for cut in good if cut >= wanted]
     return min(behind) if behind else max(good, default=0)
+
 
 # %%
 check("04-3", safe_cut)

@@ -7,7 +7,7 @@ from tri_memory.agent.passages import LONGEST_SENTENCE, passages
 from tri_memory.agent.prompt import assemble
 from tri_memory.agent.replies import NOT_FOUND, NOTED, without_frame
 from tri_memory.contracts import ChatTurn, Recollection
-from tri_memory.session.compression import summary_turn
+from tri_memory.summary import summary_turn
 
 MARCH = datetime(2026, 3, 1, tzinfo=UTC)
 

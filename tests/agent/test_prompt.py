@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from tri_memory.agent.prompt import SYSTEM, as_data, assemble, read_data, sections
 from tri_memory.contracts import ChatTurn, Recollection
-from tri_memory.session.compression import summary_turn
 from tri_memory.session.tokens import estimate_tokens
+from tri_memory.summary import summary_turn
 
 MARCH = datetime(2026, 3, 1, tzinfo=UTC)
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)

@@ -12,8 +12,8 @@ from tri_memory.embedding import HashingEmbedder
 from tri_memory.lab import datasets
 from tri_memory.lab.chapters.ch03 import asking, baselines, failures, panel, planted, survivors
 from tri_memory.lab.chapters.ch03.remembering import RememberingEmbedder
-from tri_memory.session.compression import is_summary, summary_text
 from tri_memory.session.extractive import ExtractiveSummarizer
+from tri_memory.summary import is_summary, summary_text
 
 ENGLISH, CHINESE = datasets.load("en"), datasets.load("zh")
 

@@ -7,7 +7,8 @@ import re
 from tests.lab.proof import assert_proved
 from tri_memory.contracts import ChatTurn
 from tri_memory.lab.chapters.ch03 import baselines
-from tri_memory.session.compression import CountPolicy, is_summary, summary_text, summary_turn
+from tri_memory.session.compression import CountPolicy
+from tri_memory.summary import is_summary, summary_text, summary_turn
 
 
 def fold_by_max(length, compress_after, keep_recent):

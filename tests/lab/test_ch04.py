@@ -29,9 +29,10 @@ from tri_memory.lab.chapters.ch04.notes import MOST_CHARACTERS, MOST_WORDS, Note
 from tri_memory.lab.exercises.kit import answer, check, questions_of
 from tri_memory.lab.plots import png
 from tri_memory.lab.survival import stands_in
-from tri_memory.session.compression import CountPolicy, TokenWatermark, summary_turn
+from tri_memory.session.compression import CountPolicy, TokenWatermark
 from tri_memory.session.extractive import ExtractiveSummarizer
 from tri_memory.session.tokens import estimate_tokens
+from tri_memory.summary import summary_turn
 
 TOKENIZERS = all(importlib.util.find_spec(module) for module in counting.REAL.values())
 needs_tokenizers = pytest.mark.skipif(not TOKENIZERS, reason=counting.missing())

@@ -105,7 +105,9 @@ def test_a_notebook_has_the_agreed_form(source):
         if cell.cell_type == "code" and "solution" not in cell.metadata.get("tags", []):
             assert len([line for line in lines if line.strip()]) <= 18, f"a long cell: {lines[0]}"
             assert max(map(len, lines)) <= 96, f"a long line: {max(lines, key=len)}"
-            assert not re.search(r"pip install|apt(-get)? install|asyncio\.run\(|nest_asyncio|^%|^!", cell.source, re.MULTILINE)
+            assert not re.search(
+                r"pip install|apt(-get)? install|asyncio\.run\(|nest_asyncio|^%|^!", cell.source, re.MULTILINE
+            )
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)

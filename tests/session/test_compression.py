@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tri_memory import ChatTurn, CountPolicy, TokenWatermark
-from tri_memory.session.compression import Span, head, is_summary, summary_text, summary_turn, window
+from tri_memory.session.compression import Span, head, window
+from tri_memory.summary import is_summary, summary_text, summary_turn
 
 
 def turns(*roles: str) -> list[ChatTurn]:
@@ -70,6 +71,14 @@ def test_a_tool_exchange_longer_than_the_hard_line_is_cut_all_the_same():
     history = turns("user", *["call a"] * 60, *["tool a"] * 60)
     assert plan(CountPolicy(hard_cap=200), history) == Span(0, 1)
     assert plan(CountPolicy(hard_cap=100), history).stop == 101
+
+
+def test_a_result_that_lifts_the_total_over_the_window_keeps_its_call():
+    history = [*(ChatTurn("user", "x" * 40) for _ in range(18)), ChatTurn("assistant", "x" * 40, "t")]
+    history.append(ChatTurn("tool", "x" * 400, "t"))
+    assert plan(TokenWatermark(1_000, count=len), history) == Span(0, 18)
+    history[-1] = ChatTurn("tool", "x" * 4_000, "t")
+    assert plan(TokenWatermark(1_000, count=len), history) == Span(0, 18), "parting them would not help"
 
 
 @given(conversations)

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from tests.virtual_time import VirtualTimeLoop
 from tri_memory import ChatTurn, CountPolicy, InMemorySessionStore, TokenWatermark
-from tri_memory.session.compression import is_summary, summary_text
+from tri_memory.summary import is_summary, summary_text
 
 BEHAVIOURS = ("ok", "raises", "blank", "too long", "not text", "hangs", "hangs and ignores cancellation")
 SESSIONS = ("a", "b")

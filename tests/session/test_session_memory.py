@@ -11,7 +11,7 @@ import pytest
 
 from tests.virtual_time import VirtualTimeLoop
 from tri_memory import ChatTurn, CountPolicy, InMemorySessionStore, ManualClock, TokenWatermark, blocking
-from tri_memory.session.compression import is_summary
+from tri_memory.summary import is_summary
 
 
 def user(text: str) -> ChatTurn:

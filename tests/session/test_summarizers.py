@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.agent.endpoint import Endpoint, Step, completion
 from tri_memory import ChatTurn, CountPolicy, InMemorySessionStore, estimate_tokens
 from tri_memory.endpoint import ModelError, OpenAIModel
-from tri_memory.session.compression import is_summary, summary_text, summary_turn
 from tri_memory.session.summarizers import OpenAISummarizer, in_pieces, openai_summarizer_from_env, pieces, scripted
+from tri_memory.summary import is_summary, summary_text, summary_turn
 
 
 def turns(count: int) -> list[ChatTurn]:

@@ -34,7 +34,7 @@ from tri_memory.contracts import (
 from tri_memory.embedding import Embedder
 from tri_memory.embedding.texts import is_blank, storable
 from tri_memory.episodic.archive import archive
-from tri_memory.session.folding import Summarizer
+from tri_memory.summary import Summarizer
 
 RECALLED = 3  # episodes in a prompt
 

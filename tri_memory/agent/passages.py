@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tri_memory.agent.prompt import SYSTEM, Message, read_data
 from tri_memory.agent.sentences import split
-from tri_memory.session.compression import PREFIXES
+from tri_memory.summary import PREFIXES
 
 LONGEST_MESSAGE = 20_000  # characters of one message that are read
 LONGEST_SENTENCE = 400  # characters; a longer one becomes several

@@ -13,8 +13,8 @@ from datetime import UTC
 
 from tri_memory.contracts import ChatTurn, Recollection
 from tri_memory.endpoint import Message as Message
-from tri_memory.session.compression import is_summary
 from tri_memory.session.tokens import estimate_tokens
+from tri_memory.summary import is_summary
 
 SYSTEM = (
     "Answer in the user's language, from what stands in this prompt; where the answer is not in it, say so. "

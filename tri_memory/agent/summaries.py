@@ -9,7 +9,7 @@ from tri_memory.agent.replies import is_own
 from tri_memory.contracts import ChatTurn
 from tri_memory.embedding import Embedder
 from tri_memory.embedding.texts import is_blank
-from tri_memory.session.folding import Summarizer, call_summarizer
+from tri_memory.summary import Summarizer, call_summarizer
 
 OWN_WORDS = 300  # characters of the user's that stand in for a blank summary
 TIMEOUT_S = 10.0

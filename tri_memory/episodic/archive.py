@@ -12,8 +12,7 @@ from tri_memory.clock import Clock, system_clock
 from tri_memory.contracts import ChatTurn, EpisodicRecord, EpisodicStore, SessionStore, require_text, shown
 from tri_memory.embedding import Embedder
 from tri_memory.embedding.texts import is_blank, storable
-from tri_memory.session.compression import is_summary, summary_text, summary_turn
-from tri_memory.session.folding import Summarizer, call_summarizer
+from tri_memory.summary import Summarizer, call_summarizer, is_summary, summary_text, summary_turn
 
 
 class ArchiveError(RuntimeError):

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from tri_memory.contracts import ChatTurn, require_count
 from tri_memory.lab.datasets import Dataset
-from tri_memory.session.compression import CompressionPolicy, head, is_summary, summary_text
-from tri_memory.session.folding import Summarizer
+from tri_memory.session.compression import CompressionPolicy, head
 from tri_memory.session.memory import InMemorySessionStore
+from tri_memory.summary import Summarizer, is_summary, summary_text
 
 
 @dataclass(frozen=True, slots=True)

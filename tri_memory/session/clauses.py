@@ -92,12 +92,17 @@ def size(text: str, language: Language) -> int:
     return sum(max(1, -(-len(word) // 16), len(_CJK.findall(word))) for word in text.split())
 
 
+def ends(text: str) -> list[str]:
+    """What is read of one turn: all of it, or its beginning and its end where it is long. NUL becomes a space."""
+    parts = [text] if len(text) <= READ_FIRST + READ_LAST else [text[:READ_FIRST], text[-READ_LAST:]]
+    return [part.replace("\0", " ") for part in parts]
+
+
 def clauses(text: str, language: Language) -> list[Clause]:
     """The clauses of one turn in order; none of a text without letters or digits."""
-    if len(text) > READ_FIRST + READ_LAST:
-        text = f"{text[:READ_FIRST]}\n{text[-READ_LAST:]}"
     found = []
-    sentences = [sentence for sentence in _SENTENCE[language].split(text) if sentence and not sentence.isspace()]
+    split = _SENTENCE[language].split("\n".join(ends(text)))
+    sentences = [sentence for sentence in split if sentence and not sentence.isspace()]
     for number, sentence in enumerate(sentences):
         for part in _CLAUSE[language].split(sentence):
             trimmed = trim(part, language)

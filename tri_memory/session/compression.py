@@ -15,8 +15,7 @@ from typing import NamedTuple, Protocol
 
 from tri_memory.contracts import ChatTurn, require_count, shown
 from tri_memory.session.tokens import estimate_tokens
-
-PREFIXES = {"zh": "[会话摘要] ", "en": "[conversation summary] "}
+from tri_memory.summary import PREFIXES, is_summary
 
 
 class Span(NamedTuple):
@@ -88,8 +87,7 @@ class CountPolicy:
         if len(turns) <= self.high_line:
             return Span(0, 0)
         wanted = len(turns) - self.keep_recent
-        cuts = _cuts(turns, anywhere=len(turns) > self.hard_line)
-        return _span(turns, _at_or_before(cuts, wanted) or _at_or_after(cuts, wanted))
+        return _plan(turns, weights, self.hard_line, lambda cuts: _before_or_after(cuts, wanted))
 
 
 @dataclass(frozen=True)
@@ -145,30 +143,11 @@ class TokenWatermark:
         start = _pinned(turns)
         shed = accumulate(weights[start:])
         wanted = next((i for i, weight in enumerate(shed, start + 1) if weight >= to_shed), len(turns))
-        cuts = _cuts(turns, anywhere=total > self.hard_line)
-        return _span(turns, _at_or_after(cuts, wanted) or _at_or_before(cuts, wanted))
+        return _plan(turns, weights, self.hard_line, lambda cuts: _after_or_before(cuts, wanted))
 
     def _summary_cost(self, turns: Sequence[ChatTurn], weights: Sequence[int]) -> int:
         reckoned = self.count(PREFIXES["en"]) + min(self.summary_tokens, self.low_line // 5)
         return max(reckoned, *(w for w, turn in zip(weights[:2], turns[:2], strict=True) if is_summary(turn)), 0)
-
-
-def is_summary(turn: ChatTurn) -> bool:
-    """Whether this is the turn that a fold wrote, in either language."""
-    return turn.role == "system" and turn.content.startswith(tuple(PREFIXES.values()))
-
-
-def summary_turn(text: str) -> ChatTurn:
-    """The summary as a system turn, with the prefix of its language, once."""
-    for prefix in PREFIXES.values():
-        text = text.strip().removeprefix(prefix.strip())
-    language = "zh" if any("\u4e00" <= letter <= "\u9fff" for letter in text) else "en"
-    return ChatTurn("system", PREFIXES[language] + text.strip())
-
-
-def summary_text(turn: ChatTurn) -> str:
-    """What stands behind the prefix of a summary turn."""
-    return turn.content.split("] ", 1)[1]
 
 
 def head(turns: Sequence[ChatTurn]) -> int:
@@ -182,7 +161,7 @@ def window(turns: Sequence[ChatTurn], limit: int) -> list[ChatTurn]:
     first = head(turns)
     start = max(first, len(turns) - limit)
     if start > first and any(turn.role == "tool" for turn in turns[start:]):
-        start = _at_or_after(_cuts(turns), start) or len(turns)
+        start = next((cut for cut in _cuts(turns) if cut >= start), len(turns))
     while start < len(turns) and turns[start].role == "tool":
         start += 1
     return [*turns[:first], *turns[start:]]
@@ -190,6 +169,21 @@ def window(turns: Sequence[ChatTurn], limit: int) -> list[ChatTurn]:
 
 def _pinned(turns: Sequence[ChatTurn]) -> int:
     return 1 if turns and turns[0].role == "system" and not is_summary(turns[0]) else 0
+
+
+def _plan(
+    turns: Sequence[ChatTurn], weights: Sequence[int], hard_line: int, pick: Callable[[list[int]], int | None]
+) -> Span:
+    """The span up to the cut that `pick` takes. An exchange is cut in two only where that alone gets below the line."""
+
+    def rest(span: Span) -> int:
+        return sum(weights) - sum(weights[span.start : span.stop])
+
+    whole = _span(turns, pick(_cuts(turns)))
+    if rest(whole) <= hard_line:
+        return whole
+    parted = _span(turns, pick(_cuts(turns, anywhere=True)))
+    return parted if rest(parted) <= hard_line else whole
 
 
 def _span(turns: Sequence[ChatTurn], stop: int | None) -> Span:
@@ -226,9 +220,11 @@ def _inside_tool_exchanges(turns: Sequence[ChatTurn]) -> set[int]:
     return inside
 
 
-def _at_or_before(cuts: list[int], wanted: int) -> int | None:
-    return max((cut for cut in cuts if cut <= wanted), default=None)
+def _before_or_after(cuts: list[int], wanted: int) -> int | None:
+    """The last cut up to `wanted`, else the first behind it: rather keep a turn too many."""
+    return max((cut for cut in cuts if cut <= wanted), default=min(cuts, default=None))
 
 
-def _at_or_after(cuts: list[int], wanted: int) -> int | None:
-    return min((cut for cut in cuts if cut >= wanted), default=None)
+def _after_or_before(cuts: list[int], wanted: int) -> int | None:
+    """The first cut from `wanted` on, else the last before it: rather fold a turn too many."""
+    return min((cut for cut in cuts if cut >= wanted), default=max(cuts, default=None))

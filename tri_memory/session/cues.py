@@ -81,8 +81,8 @@ ENGLISH = {
         re.IGNORECASE,
     ),
     "change": re.compile(
-        r"\b(?:(?<!^)now|new|chang(?:e|ed|ing)|moved|moving|move to|switch\w*|instead|any ?more|no longer|from now|these days"
-        r"|turned into|replaced|swap\w*|postponed|cancel\w+|brought forward|forget what|used to)\b",
+        r"\b(?:(?<!^)now|new|chang(?:e|ed|ing)|moved|moving|move to|switch\w*|instead|any ?more|no longer|from now"
+        r"|these days|turned into|replaced|swap\w*|postponed|cancel\w+|brought forward|forget what|used to)\b",
         re.IGNORECASE,
     ),
     "decision": re.compile(
@@ -96,27 +96,27 @@ ENGLISH = {
         re.IGNORECASE,
     ),
     "contact": re.compile(
-        r"\b(?:texts?|phone|calls?|ring|e-?mails?|messages?|write to me|(?:by|in the) post|in (?:\w+ )?(?:print|writing)"
-        r"|on paper|(?:reach|contact) me)\b",
+        r"\b(?:texts?|phone|calls?|ring|e-?mails?|messages?|write to me|(?:by|in the) post"
+        r"|in (?:\w+ )?(?:print|writing)|on paper|(?:reach|contact) me)\b",
         re.IGNORECASE,
     ),
     "promise": re.compile(
-        r"\b(?:I|[Ww]e)(?:'ll| will) (?:\w+ ){0,2}(?:send|give|refund|write|change|replace|hold|post|draw|make|find|lend|have"
-        r"|do|book|check|remind|bring|move)\b"
+        r"\b(?:I|[Ww]e)(?:'ll| will) (?:\w+ ){0,2}(?:send|give|refund|write|change|replace|hold|post|draw|make|find"
+        r"|lend|have|do|book|check|remind|bring|move)\b"
     ),
     "hedge": re.compile(
         r"\b(?:maybe|perhaps|I think|I guess|suppose|might|sort of|kind of|feel like|imagine|hope|probably"
         r"|something)\b",
         re.IGNORECASE,
     ),
-    "talk": re.compile(
-        r"\b(?:thank\w*|sorry|welcome|congrat\w+|cheers|bye|glad|well done|laugh\w*|haha|funny|joke|God|luck\w*"
-        r"|love to|dear)\b",
-        re.IGNORECASE,
-    ),
 }
 
 _COUNT = r"[零〇一二两三四五六七八九十百千万半几]"
+# Not "一" alone, which is an article ("一点", "一个"), nor "几" and "半" ("几个", "半天").
+_SOME = (
+    r"(?:\d[\d,.]*|[一二两三四五六七八九十百千万]*[二两三四五六七八九十百][一二三四五六七八九十百千万]*[多几来]?"
+    r"|半(?=年|斤|小时|个月))"
+)
 _MEASURE = (
     r"(?:点|年|周|天|小时|分钟|秒|度|米|厘米|毫米|公分|公里|里|斤|公斤|千克|克|升|毫升|寸|只|个|件|台|套|本|册|讲|题|道|页|张|箱|盒|包|瓶"
     r"|袋|支|根|次|遍|趟|回|成|折|倍|层|人|座|科|组|段|篇|字|格|档|转|伏|安|瓦|兆|帕|分|%|mm|cm|km|kg|g|ml|L)"
@@ -136,9 +136,11 @@ CHINESE = {
         r"(?:周|星期|礼拜)[一二三四五六日天末]|[明后]天|[上下](?:周|个?月|礼拜|星期)|月底|月初|年底|年初|端午|春节|元旦|国庆|中秋|清明|过年"
         r"|暑假|寒假|(?:十[一二]?|[一二三四五六七八九]|\d+)月(?![\d一二三四五六七八九十])|开学"
     ),
-    "clock": re.compile(rf"\d{{1,2}}[:：]\d\d|(?:\d+|{_COUNT}+)点(?!儿)(?:半|钟|{_COUNT}+|\d+)?"),
-    "money": re.compile(rf"[¥￥]\s?\d|(?:\d[\d,.]*|{_COUNT}+)(?:块|元|万)"),
-    "measure": re.compile(rf"(?:\d[\d,.]*|{_COUNT}+)\s?{_MEASURE}"),
+    "clock": re.compile(
+        rf"\d{{1,2}}[:：]\d\d|(?:\d+|一(?=点[半钟])|[二两三四五六七八九十][一二]?)点(?!儿)(?:半|钟|{_COUNT}+|\d+)?"
+    ),
+    "money": re.compile(rf"[¥￥]\s?\d|{_SOME}(?:块|元)|\d万"),
+    "measure": re.compile(rf"{_SOME}\s?{_MEASURE}"),
     "number": re.compile(r"\d"),
     "name": re.compile(
         r"[\u4e00-\u9fff](?:老师|师傅|经理|老板|医生|阿姨|主任)|我叫|姓[\u4e00-\u9fff]"
@@ -161,15 +163,18 @@ CHINESE = {
         r"(?:别|要|给|放|寄|找|发|用|叫|换|改|写|做|填|算|带|留|拿|送|打|约|定|订|选|按|先|拍|当|让|试|控制|建议)"
     ),
     "change": re.compile(
-        r"改[成到在为用放约名期考走]?|换[成了到]|搬|现在|以后|往后|从[^，]{1,6}起|不再|变成?|新[的地店家]|推[迟到]|延[到期]|调[到整成]|升|降"
+        r"改[成到在为用放约名期考走]?|换[成了到]|搬|现在|(?<![点号日月年半钟天周期])[以往]后|从[^，]{1,6}起|不再|变成?|新[的地店家]|推[迟到]|延[到期]|调[到整成]|升|降"
         r"|退休|取消"
     ),
     "decision": re.compile(r"定[了在到下]|决定|就[要选定用报]|选|说好|约|订|买|下单|报名|签|付|直接"),
-    "label": re.compile(r"编号|单号|订单|序列|抬头|型号|尺寸|电话|微信|密码|账号|工单|批次|编码|预算|目标|期限|到期|合同"),
+    "label": re.compile(
+        r"编号|单号|订单|序列|抬头|型号|尺寸|电话|微信|密码|账号|工单|批次|编码|预算|目标|期限|到期|合同"
+    ),
     "contact": re.compile(r"[发回]?(?:短信|消息|微信|邮件)|[打接]?电话|寄[到给]|送[到给]|放[在到门]|联系"),
-    "promise": re.compile(r"(?:我|我们)(?:[给帮替让派把]|去|会|来).{0,8}(?:给|寄|送|发|换|申请|安排|提醒|改|查|留|对|找)|给[你您](?:寄|送|发|留|换|申请|改)"),
+    "promise": re.compile(
+        r"(?:我|我们)(?:[给帮替让派把]|去|会|来).{0,8}(?:给|寄|送|发|换|申请|安排|提醒|改|查|留|对|找)|给[你您](?:寄|送|发|留|换|申请|改)"
+    ),
     "hedge": re.compile(r"可能|也许|大概|估计|好像|觉得|应该|说不定|希望|看看|想想"),
-    "talk": re.compile(r"谢|辛苦|抱歉|不好意思|恭喜|哈哈|没事|客气|再见|拜拜|救命|笑"),
 }
 
 SIGNS: dict[Language, dict[str, re.Pattern[str]]] = {"en": ENGLISH, "zh": CHINESE}
@@ -181,7 +186,9 @@ NOTED: dict[Language, re.Pattern[str]] = {
         r"|I've (?:put|changed|added|noted)|[Nn]o \w+, then|[Oo]nly, then|it is[.,]"
         r"|I'll (?:put|tell|change|pass|make|remember|keep|leave|ask)|[Cc]an do)\b|, then\."
     ),
-    "zh": re.compile(r"记下|备注|改好|记住|记好|记着|收到|明白|^好[的，。]|^行[，。]|^可以[，。]|没问题|理解|懂了|有数"),
+    "zh": re.compile(
+        r"记下|备注|改好|记住|记好|记着|收到|明白|^好[的，。]|^行[，。]|^可以[，。]|没问题|理解|懂了|有数"
+    ),
 }
 
 

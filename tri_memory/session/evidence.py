@@ -13,24 +13,24 @@ import regex as re
 
 from tri_memory.contracts import ChatTurn
 from tri_memory.session.clauses import Clause, Language, clauses, size
-from tri_memory.session.compression import is_summary, summary_text
 from tri_memory.session.cues import NOTED, REQUEST, signs
+from tri_memory.summary import is_summary, summary_text
 
 # Fitted on half of the hand-written users (those with odd numbers) and rounded. "tool:id" is an id in a tool's result;
 # weights add up, so that "clock" only takes back a part of what "specific" and "user:number" give a time of day.
 WEIGHTS = {
-    "always": -1.7,
+    "always": -1.8,
     "id": 1.1,
     "tool:id": 1.1,
-    "specific": 0.6,
+    "specific": 0.7,
     "date": 0.5,
     "clock": -0.5,
     "place": 0.4,
     "contact": 0.4,
     "assistant:measure": 0.8,
-    "assistant:promise": 0.5,
+    "assistant:promise": 0.6,
     "new value": 1.0,
-    "user:number": 0.8,
+    "user:number": 0.7,
     "user:day": 0.6,
     "user:health": 0.7,
     "user:wish": 0.4,
@@ -103,7 +103,9 @@ def candidates(span: Sequence[ChatTurn], language: Language) -> list[Candidate]:
         for i, piece in enumerate(clauses(summary_text(turn) if old else turn.content, language)):
             own, length = signs(piece.text, language), size(piece.text, language)
             shown = evidence(piece, own, around, language) | ({"first"} if i == 0 and not old else set())
-            if old or not (_only_asks(shown) or (length <= BRIEF[language] and _shows_nothing(shown, length <= ALONE[language]))):
+            if old or not (
+                _only_asks(shown) or (length <= BRIEF[language] and _shows_nothing(shown, length <= ALONE[language]))
+            ):
                 found.append(Candidate(piece.text, at, piece.sentence, len(found), length, own, frozenset(shown)))
     return found
 
@@ -155,7 +157,9 @@ def content_terms(text: str) -> frozenset[str]:
 
 
 def _only_asks(shown: set[str]) -> bool:
-    return "asks" in shown and ("assistant" in shown or not shown & {"specific", "wish", "refusal", "health", "place", "wish nearby"})
+    return "asks" in shown and (
+        "assistant" in shown or not shown & {"specific", "wish", "refusal", "health", "place", "wish nearby"}
+    )
 
 
 def _shows_nothing(shown: set[str], alone: bool) -> bool:

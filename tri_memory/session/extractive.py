@@ -14,18 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tri_memory.contracts import ChatTurn, require_count
-from tri_memory.session.clauses import Language, language_of, size
-from tri_memory.session.compression import is_summary, summary_text
+from tri_memory.session.clauses import Language, ends, language_of, size
 from tri_memory.session.cues import ids
 from tri_memory.session.evidence import CENTRALITY, Candidate, candidates, chance
+from tri_memory.summary import is_summary, summary_text
 
 if TYPE_CHECKING:
     from tri_memory.embedding import Embedder
 
 EMBEDDED = 72  # the most promising clauses, which get a vector; encoding is what takes the time
-SAME = 0.85  # cosine above which two clauses say the same
-SAME_THING = 0.45  # cosine above which a clause with a word of change may replace an older one
-LENGTH = 0.9  # chance / size ** LENGTH: a short clause beats a long one
+LENGTH = 0.9  # clauses are ranked by chance / size ** LENGTH, so that short ones go first
+SAME = 0.85  # cosine from which two clauses say the same
+SAME_THING = 0.45  # cosine from which a clause with a word of change may replace an older one
 REPLACED = 0.5  # what the chance of a replaced clause is multiplied by
 VALUES = frozenset({"place", "date", "day", "clock", "money", "measure"})
 
@@ -33,9 +33,10 @@ VALUES = frozenset({"place", "date", "day", "clock", "money", "measure"})
 class ExtractiveSummarizer:
     """Turns -> at most `max_characters` characters (Chinese) or `max_words` words (English).
 
-    Clauses are ranked by chance per length (`evidence.py`) and by how far they lie from the centre of all, then taken
-    while there is room, in the end put back into their order. The previous summary's clauses compete with the new ones.
-    `embedder` None: the default one, loaded at the first call.
+    Clauses are ranked by the chance that somebody asks for them (`evidence.py`, and how far they lie from the centre of
+    all), then taken while there is room, and put back into their order. The old summary's clauses compete with the new.
+    Of a turn longer than 10,000 characters the middle is not read. `embedder` None: the default one, from the first
+    call on. Safe for several threads where the embedder is.
     """
 
     def __init__(self, embedder: Embedder | None = None, max_characters: int = 150, max_words: int = 100) -> None:
@@ -44,17 +45,18 @@ class ExtractiveSummarizer:
         self.max_words = require_count("max_words", max_words, least=1)
 
     def __call__(self, turns: Sequence[ChatTurn]) -> str:
-        """The summary; "" where no turn has a letter or a digit."""
-        said = [summary_text(turn) if is_summary(turn) else turn.content for turn in turns]
-        language = language_of("\n".join(text[:10_000] for text in said))
+        """The summary; blank only where all turns are. Raises what the embedder raises."""
+        said = "\n".join(
+            part for turn in turns for part in ends(summary_text(turn) if is_summary(turn) else turn.content)
+        )
+        language = language_of(said)
         budget = self.max_characters if language == "zh" else self.max_words
-        found = sorted(candidates(turns, language), key=chance, reverse=True)[:EMBEDDED]
-        found.sort(key=lambda candidate: candidate.place)
+        likely = sorted(candidates(turns, language), key=chance, reverse=True)[:EMBEDDED]
+        found = sorted(likely, key=lambda candidate: candidate.place)
         if not found:
-            return ""
-        vectors = self._encode([candidate.text for candidate in found])
-        chosen = choose(found, vectors, language, budget)
-        return joined(chosen, language) or shortened(found[0].text, language, budget)
+            return shortened(said, language, budget)
+        chosen = choose(found, self._encode([candidate.text for candidate in found]), language, budget)
+        return joined(chosen, language) or shortened(likely[0].text, language, budget)
 
     def _encode(self, texts: list[str]) -> NDArray[np.float32]:
         if self.embedder is None:
@@ -105,7 +107,7 @@ def replaced(found: Sequence[Candidate], alike: NDArray[np.float32]) -> list[int
 def _repeats(
     i: int, taken: Sequence[int], found: Sequence[Candidate], alike: NDArray[np.float32], language: Language
 ) -> bool:
-    """Whether the clause says nothing that the taken ones don't say."""
+    """Whether the clause says nothing that the taken ones don't say: its ids, its words, or about the same."""
     text = found[i].text.casefold()
     own = ids(found[i].text, language)
     known = {known for k in taken for known in ids(found[k].text, language)}
@@ -127,12 +129,13 @@ def joined(chosen: Sequence[Candidate], language: Language) -> str:
 
 
 def shortened(text: str, language: Language, budget: int) -> str:
-    """The beginning of a text that fits the budget."""
+    """The beginning of a text, as much as the budget holds."""
     if language == "zh":
-        return text[:budget]
-    words: list[str] = []
+        return text.strip()[:budget]
+    kept: list[str] = []
     for word in text.split():
-        if size(" ".join([*words, word]), language) > budget:
-            break
-        words.append(word)
-    return " ".join(words) or text[:budget]
+        budget -= size(word, language)
+        if budget < 0:
+            return " ".join(kept) or word[:16]
+        kept.append(word)
+    return " ".join(kept)

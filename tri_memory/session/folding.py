@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-import inspect
 import logging
-import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from tri_memory.contracts import ChatTurn, shown
-from tri_memory.session.compression import CompressionPolicy, summary_turn
+from tri_memory.session.compression import CompressionPolicy
+from tri_memory.summary import Summarizer, call_summarizer, summary_turn
 
-Summarizer = Callable[[Sequence[ChatTurn]], str | Awaitable[str]]
 OnFailure = Literal["truncate", "keep"]
 Outcome = Literal["folded", "truncated", "kept"]
 
@@ -74,48 +71,3 @@ async def condense(
     if policy.weigh(turn) > policy.summary_line:
         raise SummaryFailed(f"the summary weighs {policy.weigh(turn):,}, more than {policy.summary_line:,}")
     return turn
-
-
-async def call_summarizer(summarizer: Summarizer, turns: Sequence[ChatTurn], *, timeout_s: float) -> Any:
-    """What the summariser returns, sync or async; TimeoutError after `timeout_s` seconds, even where it ignores that.
-
-    A plain function runs in a daemon thread: it can't block the loop, and a hanging one can't hold up the exit.
-    """
-    task = asyncio.ensure_future(_called(summarizer, tuple(turns)))
-    task.add_done_callback(lambda done: done.cancelled() or done.exception())
-    try:
-        finished, _ = await asyncio.wait({task}, timeout=timeout_s)
-        if not finished:
-            raise TimeoutError(f"the summariser took longer than {timeout_s:g} s")
-        return task.result()
-    finally:
-        task.cancel()
-
-
-async def _called(summarizer: Summarizer, turns: tuple[ChatTurn, ...]) -> Any:
-    if inspect.iscoroutinefunction(summarizer) or inspect.iscoroutinefunction(type(summarizer).__call__):
-        return await summarizer(turns)  # type: ignore[misc]
-    result = await _in_daemon_thread(summarizer, turns)
-    return await result if inspect.isawaitable(result) else result
-
-
-def _in_daemon_thread(function: Callable[[Any], Any], argument: Any) -> asyncio.Future[Any]:
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[Any] = loop.create_future()
-
-    def settle(method: Callable[[Any], None], value: Any) -> None:
-        if not future.done():
-            method(value)
-
-    def work() -> None:
-        try:
-            outcome = (future.set_result, function(argument))
-        except BaseException as error:
-            if isinstance(error, StopIteration) or not isinstance(error, Exception):
-                error = RuntimeError(f"{type(error).__name__}: {error}")  # what would end a task or the loop
-            outcome = (future.set_exception, error)
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(settle, *outcome)
-
-    threading.Thread(target=work, name="tri_memory.summarizer", daemon=True).start()
-    return future

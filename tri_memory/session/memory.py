@@ -15,7 +15,8 @@ from tri_memory.clock import Clock, system_clock
 from tri_memory.contracts import ChatTurn, SessionSummary, as_utc, require_count, require_text, shown
 from tri_memory.session import compression
 from tri_memory.session.compression import CompressionPolicy, CountPolicy, Span
-from tri_memory.session.folding import FoldRecord, OnFailure, Outcome, Summarizer, SummaryFailed, condense, log
+from tri_memory.session.folding import FoldRecord, OnFailure, Outcome, SummaryFailed, condense, log
+from tri_memory.summary import Summarizer, is_summary
 
 
 @dataclass(slots=True)
@@ -150,7 +151,7 @@ class InMemorySessionStore:
         reason: str | None,
     ) -> None:
         """Replace the planned head. Turns appended since stand behind it and are not touched."""
-        old_summaries = [turn for turn in planned[:1] if compression.is_summary(turn)]
+        old_summaries = [turn for turn in planned[:1] if is_summary(turn)]
         new_turns = len(planned) - len(old_summaries)
         outcome: Outcome
         if summary is not None:

@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 
 from tri_memory.contracts import ChatTurn, require_count
 from tri_memory.endpoint import Message, OpenAIModel, endpoint_from_env
-from tri_memory.session.compression import is_summary, summary_text, summary_turn
-from tri_memory.session.folding import Summarizer
 from tri_memory.session.tokens import estimate_tokens
+from tri_memory.summary import Summarizer, is_summary, summary_text, summary_turn
 
 INSTRUCTIONS = (
     "You condense a conversation between a user and an assistant, so that the assistant can go on from your text "

@@ -11,7 +11,7 @@ from tri_memory.lab.chapters.ch03 import planted
 from tri_memory.lab.chapters.ch03.planted import SmallSummariser
 from tri_memory.lab.exercises.kit import Option, Question, Wrong, exercise, self_test
 from tri_memory.lab.survival import stands_in
-from tri_memory.session.compression import PREFIXES, is_summary, summary_turn
+from tri_memory.summary import PREFIXES, is_summary, summary_turn
 
 Summarise = Callable[[Sequence[ChatTurn]], str]
 

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable
+from typing import Protocol
 
-from tri_memory.doctor import Check
 from tri_memory.lab.card import Card, folded
 from tri_memory.lab.plots import GREEN, GREY, ORANGE
 
 _COLOURS = {"OK": GREEN, "FAIL": ORANGE, "optional": GREY}
+
+
+class Check(Protocol):
+    """One line of the doctor: OK, FAIL or optional; what was looked at; what was found."""
+
+    @property
+    def status(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def detail(self) -> str: ...
 
 
 def table(checks: Iterable[Check]) -> Card:

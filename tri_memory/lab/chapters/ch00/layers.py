@@ -13,8 +13,8 @@ from tri_memory.episodic.memory import InMemoryEpisodicStore
 from tri_memory.lab.chapters.ch00.visits import by_hand, live
 from tri_memory.lab.datasets import Session
 from tri_memory.preference.memory import InMemoryPreferenceStore
-from tri_memory.session.folding import Summarizer
 from tri_memory.session.memory import InMemorySessionStore
+from tri_memory.summary import Summarizer
 
 LAYERS = ("sessions", "preferences", "episodes")
 

@@ -13,7 +13,7 @@ from tri_memory.clock import ManualClock
 from tri_memory.contracts import ChatTurn
 from tri_memory.lab.datasets import Session
 from tri_memory.session.extractive import ExtractiveSummarizer
-from tri_memory.session.folding import Summarizer
+from tri_memory.summary import Summarizer
 
 
 async def replay(chat: Chat, visit: Session) -> None:

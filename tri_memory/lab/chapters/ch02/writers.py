@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 
 from tri_memory.contracts import ChatTurn
 from tri_memory.lab.plots import BLUE, GREEN, ORANGE, row_of_axes
-from tri_memory.session.compression import is_summary, summary_text, summary_turn
 from tri_memory.session.memory import InMemorySessionStore
+from tri_memory.summary import is_summary, summary_text, summary_turn
 
 Summarize = Callable[[Sequence[ChatTurn]], Awaitable[str]]
 

@@ -12,8 +12,8 @@ from tri_memory.lab.datasets import Dataset
 from tri_memory.lab.plots import ORANGE
 from tri_memory.lab.survival import stands_in, told_facts
 from tri_memory.session.compression import CompressionPolicy
-from tri_memory.session.folding import Summarizer
 from tri_memory.session.memory import InMemorySessionStore
+from tri_memory.summary import Summarizer
 
 
 async def talk(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from tri_memory.agent.sentences import is_chinese, split
 from tri_memory.contracts import ChatTurn
-from tri_memory.session.compression import is_summary, summary_text
+from tri_memory.summary import is_summary, summary_text
 
 MOST_WORDS, MOST_CHARACTERS = 100, 150  # of an English and of a Chinese summary
 

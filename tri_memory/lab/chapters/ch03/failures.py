@@ -10,9 +10,10 @@ from contextlib import contextmanager
 import pandas as pd
 
 from tri_memory.contracts import ChatTurn
-from tri_memory.session.compression import CountPolicy, is_summary
-from tri_memory.session.folding import OnFailure, Summarizer
+from tri_memory.session.compression import CountPolicy
+from tri_memory.session.folding import OnFailure
 from tri_memory.session.memory import InMemorySessionStore
+from tri_memory.summary import Summarizer, is_summary
 
 POLICY = CountPolicy(compress_after=20, keep_recent=10)
 

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from tri_memory.contracts import ChatTurn
 from tri_memory.lab.panel import Panel, Slider, panel
 from tri_memory.lab.plots import BLUE, GREY, row_of_axes
-from tri_memory.session.compression import CountPolicy, summary_turn
+from tri_memory.session.compression import CountPolicy
+from tri_memory.summary import summary_turn
 
 SHADES = ("#FBD9C0", "#F4AE82", "#E97F45", "#C9520A", "#7E3206")  # condensed once, twice, … five times or more
 

@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 
 from tri_memory.contracts import ChatTurn
-from tri_memory.session.compression import is_summary, summary_text
+from tri_memory.summary import is_summary, summary_text
 
 SMALL_TALK = {
     "en": (

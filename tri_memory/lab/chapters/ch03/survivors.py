@@ -16,7 +16,7 @@ from tri_memory.lab.datasets import Dataset
 from tri_memory.lab.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, row_of_axes
 from tri_memory.lab.survival import fates, replay, shares, stands_in, survival, told_facts
 from tri_memory.session.compression import CountPolicy
-from tri_memory.session.folding import Summarizer, call_summarizer
+from tri_memory.summary import Summarizer, call_summarizer
 
 FOUR_FOLDS = CountPolicy(compress_after=20, keep_recent=10)  # a conversation of 51 turns is folded four times
 NEWEST_20 = CountPolicy(compress_after=27, keep_recent=20)  # so is one of 49 turns, and the newest 20 stay

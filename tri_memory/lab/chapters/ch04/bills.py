@@ -11,9 +11,9 @@ from tri_memory.contracts import ChatTurn
 from tri_memory.lab.datasets import Dataset
 from tri_memory.lab.survival import stands_in, told_facts
 from tri_memory.session.compression import CompressionPolicy, CountPolicy, head
-from tri_memory.session.folding import Summarizer
 from tri_memory.session.memory import InMemorySessionStore
 from tri_memory.session.tokens import estimate_tokens
+from tri_memory.summary import Summarizer
 
 # A replay counts the same turns again and again; the answer is kept, not guessed anew.
 tokens_in = lru_cache(maxsize=50_000)(estimate_tokens)

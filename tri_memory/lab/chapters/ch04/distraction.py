@@ -12,7 +12,7 @@ from tri_memory.lab.chapters.ch04.bills import facts_by_turn, facts_of, replay, 
 from tri_memory.lab.chapters.ch04.pastes import with_pastes
 from tri_memory.lab.datasets import Dataset
 from tri_memory.session.compression import CountPolicy
-from tri_memory.session.folding import Summarizer
+from tri_memory.summary import Summarizer
 
 
 async def same_fold(summarizer: Summarizer, people: int = 3) -> pd.DataFrame:

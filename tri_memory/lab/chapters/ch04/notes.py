@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tri_memory.contracts import ChatTurn
 from tri_memory.lab.datasets import Dataset
-from tri_memory.session.compression import is_summary, summary_text
+from tri_memory.summary import is_summary, summary_text
 
 MOST_WORDS, MOST_CHARACTERS = 100, 150  # of an English and of a Chinese summary, as for every summariser here
 

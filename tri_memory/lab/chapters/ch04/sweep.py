@@ -17,7 +17,7 @@ from tri_memory.lab.chapters.ch04.pastes import with_pastes
 from tri_memory.lab.datasets import Dataset
 from tri_memory.lab.plots import BLUE, GREY, ORANGE, row_of_axes
 from tri_memory.session.compression import CompressionPolicy, CountPolicy, TokenWatermark
-from tri_memory.session.folding import Summarizer
+from tri_memory.summary import Summarizer
 
 VARIANTS = ("as written", "with logs")
 COUNTS = ((10, 5), (20, 10), (30, 15), (40, 20))
