@@ -14,7 +14,7 @@ from tri_memory import _MODULE_OF
 ROOT = Path(__file__).parents[1]
 FLOORS = (  # the ground floor first; a room imports from its own floor or from below
     {"contracts"},
-    {"clock", "blocking", "endpoint", "summary"},
+    {"clock", "blocking_calls", "endpoint", "summary"},
     {"embedding", "recall", "engines"},
     {"session", "preference", "episodic", "entity"},
     {"agent", "privacy", "factory"},

@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from tri_memory import ChatTurn, InMemoryPreferenceStore, InMemorySessionStore, blocking
-from tri_memory.blocking import run
+from tri_memory.blocking_calls import run
 
 
 def test_every_coroutine_method_becomes_a_plain_call():

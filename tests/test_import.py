@@ -127,3 +127,11 @@ def test_a_missing_package_is_one_line_with_the_command_that_installs_it(package
     message = in_a_new_python(BLOCK.format(package=package) + attempt).rstrip("\n")
     assert command in message
     assert "\n" not in message
+
+
+def test_a_public_name_is_never_hidden_by_a_module_of_that_name():
+    """Importing `tri_memory.x` sets the attribute x of the package; a module must not be called like a public name."""
+    from importlib.util import find_spec
+
+    shadowed = [name for name in PROMISED if find_spec(f"tri_memory.{name}")]
+    assert not shadowed

@@ -22,7 +22,7 @@ _HOME = {
         "SessionSummary",
     ),
     "clock": ("ManualClock", "system_clock"),
-    "blocking": ("blocking",),
+    "blocking_calls": ("blocking",),
     "session.memory": ("InMemorySessionStore",),
     "session.compression": ("CountPolicy", "TokenWatermark"),
     "session.tokens": ("estimate_tokens",),

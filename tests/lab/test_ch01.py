@@ -121,7 +121,7 @@ def test_the_panel_follows_its_controls():
     assert "not in the prompt" in shown.text
     shown.set(limit=55)
     assert shown.png != before[0]
-    assert "BX-2207" in shown.text
+    assert "RC-518" in shown.text
     price = shown.result.dollars
     shown.set(dollars_per_million=10)
     assert shown.result.dollars == pytest.approx(10 * price)

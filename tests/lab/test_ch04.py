@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from tests.lab.proof import assert_proved
-from tri_memory.blocking import run
+from tri_memory.blocking_calls import run
 from tri_memory.contracts import ChatTurn
 from tri_memory.lab import datasets
 from tri_memory.lab.chapters.ch04 import (

@@ -24,7 +24,7 @@ WEIGHTS = {
     "tool:id": 1.1,
     "specific": 0.7,
     "date": 0.5,
-    "clock": -0.5,
+    "clock": -0.4,
     "place": 0.4,
     "contact": 0.4,
     "assistant:measure": 0.8,
@@ -36,13 +36,13 @@ WEIGHTS = {
     "user:wish": 0.4,
     "wish nearby": 0.5,
     "telling": 0.5,
-    "telling twice": 0.6,
-    "decision": 0.4,
+    "telling twice": 0.7,
+    "decision": 0.3,
     "order": 0.5,
     "noted": 0.5,
     "first": -0.6,
     "hedge": -0.4,
-    "tool": -0.4,
+    "tool": -0.5,
 }
 CENTRALITY = -4.0  # times the cosine with the centre of all clauses, which is where small talk lies
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from tri_memory.agent.chat import Chat
-from tri_memory.blocking import run
+from tri_memory.blocking_calls import run
 from tri_memory.contracts import Recollection, shown
 from tri_memory.lab.chapters.ch00 import filling, placing
 from tri_memory.lab.chapters.ch00.paper import Note, WatchedEpisodes, all_turns, itself, new_chat, notes

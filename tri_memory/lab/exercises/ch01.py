@@ -8,7 +8,7 @@ from collections.abc import Callable
 from statistics import mean
 from typing import Any
 
-from tri_memory.blocking import run
+from tri_memory.blocking_calls import run
 from tri_memory.contracts import ChatTurn
 from tri_memory.lab.exercises.kit import Option, Question, Wrong, exercise, self_test
 from tri_memory.session.memory import InMemorySessionStore

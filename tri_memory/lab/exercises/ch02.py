@@ -10,7 +10,7 @@ from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
-from tri_memory.blocking import run
+from tri_memory.blocking_calls import run
 from tri_memory.lab.exercises.kit import Option, Question, Wrong, exercise, self_test
 
 

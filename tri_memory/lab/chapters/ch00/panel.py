@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from tri_memory.agent.prompt import Section
 from tri_memory.agent.replies import NOT_FOUND
-from tri_memory.blocking import run
+from tri_memory.blocking_calls import run
 from tri_memory.lab import datasets
 from tri_memory.lab.chapters.ch00.asking import COLOURS, name_of
 from tri_memory.lab.chapters.ch00.layers import LAYERS, Stores, remembered

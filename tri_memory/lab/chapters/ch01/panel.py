@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tri_memory.agent.prompt import Message, assemble
-from tri_memory.blocking import run
+from tri_memory.blocking_calls import run
 from tri_memory.lab import datasets
 from tri_memory.lab.chapters.ch01.bill import conversation_tokens, per_thousand, prompt_tokens
 from tri_memory.lab.chapters.ch01.desk import MODEL
@@ -24,7 +24,7 @@ ROLE_COLOURS = {"system": GREY, "user": BLUE, "assistant": ORANGE}
 
 # What the person asks at the end, and what a reader without Chinese should know about it.
 QUESTIONS = {
-    "Maeve, a shop (en)": ("en", "en-shop-q03", ""),
+    "Maeve, a shop (en)": ("en", "en-shop-q02", ""),
     "Dermot, a study coach (en)": ("en", "en-coach-q54", ""),
     "马晓燕 Ma Xiaoyan, a study coach (zh)": ("zh", "zh-coach-q34", "what's my exam registration number?"),
     "程越 Cheng Yue, a shop (zh)": ("zh", "zh-shop-q40", "which card number did I give you for refunds?"),

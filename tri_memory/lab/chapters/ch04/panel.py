@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
-from tri_memory.blocking import run
+from tri_memory.blocking_calls import run
 from tri_memory.lab.chapters.ch04.bills import Bill, replay, still_said, tokens_in
 from tri_memory.lab.chapters.ch04.people import NAMES, talk
 from tri_memory.lab.chapters.ch04.sawtooth import draw_bill, name_lines
