@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tri_memory.embedding import Embedder
 
 EMBEDDED = 72  # the most promising clauses, which get a vector; encoding is what takes the time
-LENGTH = 0.9  # clauses are ranked by chance / size ** LENGTH, so that short ones go first
+LENGTH = 0.8  # clauses are ranked by chance / size ** LENGTH, so that short ones go first
 SAME = 0.85  # cosine from which two clauses say the same
 SAME_THING = 0.45  # cosine from which a clause with a word of change may replace an older one
 REPLACED = 0.5  # what the chance of a replaced clause is multiplied by

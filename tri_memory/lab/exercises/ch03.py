@@ -9,9 +9,10 @@ from collections.abc import Callable, Sequence
 from tri_memory.contracts import ChatTurn, shown
 from tri_memory.lab.chapters.ch03 import planted
 from tri_memory.lab.chapters.ch03.planted import SmallSummariser
+from tri_memory.lab.exercises.ch03_watched import WatchedSummariser
 from tri_memory.lab.exercises.kit import Option, Question, Wrong, exercise, self_test
 from tri_memory.lab.survival import stands_in
-from tri_memory.summary import PREFIXES, is_summary, summary_turn
+from tri_memory.summary import PREFIXES, summary_turn
 
 Summarise = Callable[[Sequence[ChatTurn]], str]
 
@@ -135,7 +136,7 @@ def fed_in_pieces(feed: Callable[[Summarise, int], Summarise], rng: random.Rando
     for count in (rng.randrange(1, 4), 60, rng.randrange(20, 90)):
         for old_summary in (False, True):
             cap = rng.randrange(4, 12)
-            small = _Watched(cap)
+            small = WatchedSummariser(cap)
             fed = feed(small, cap)
             if not callable(fed):
                 raise Wrong(f"feed returns a summariser, a function from turns to text; it returned {shown(fed)}.")
@@ -174,22 +175,6 @@ def _check_cover(small: SmallSummariser, text: object, span: Sequence[ChatTurn],
     enough = max(1, -(-(len(span) - 1) // (cap - 1)))
     if len(small.calls) > 2 * enough + 1:
         raise Wrong(f"{len(small.calls)} calls, where {enough} do ({len(span)} turns, cap {cap}). Fill each one up.")
-
-
-class _Watched(SmallSummariser):
-    """The same, explaining what is wrong with a call."""
-
-    def __call__(self, turns: Sequence[ChatTurn]) -> str:
-        turns = list(turns)
-        if not turns:
-            raise Wrong("One call got no turns at all: an empty piece costs money, too.")
-        if len(turns) > self.cap:
-            raise Wrong(
-                f"One call got {len(turns)} turns, and the cap is {self.cap}. A carried summary takes a place, too."
-            )
-        if any(turn.role == "system" and not is_summary(turn) for turn in turns):
-            raise Wrong("A carried summary needs its prefix, or it isn't known as one: use summary_turn(text).")
-        return super().__call__(turns)
 
 
 def _number(content: str) -> int:
