@@ -235,7 +235,9 @@ def test_lab_opens_the_first_notebook_of_the_workbook_and_passes_arguments_on(mo
     result = run("lab", "--no-browser", "--port=0")
 
     assert result.exit_code == ours
-    assert jupyter.command == [sys.executable, "-m", "jupyterlab", "00_start_here.ipynb", "--no-browser", "--port=0"]
+    assert jupyter.command[:4] == [sys.executable, "-m", "jupyterlab", "00_start_here.ipynb"]
+    assert {"--no-browser", "--port=0", "--LabApp.news_url=None"} <= set(jupyter.command)
+    assert ("--allow-root" in jupyter.command) == (hasattr(os, "geteuid") and os.geteuid() == 0)
     assert jupyter.cwd == tmp_path
 
 

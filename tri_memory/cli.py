@@ -5,6 +5,7 @@ Each command imports what it needs when it runs, so that `tri-memory --help` is 
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -16,6 +17,12 @@ import tri_memory
 
 if TYPE_CHECKING:
     from tri_memory.agent.chat import Chat
+
+# Nobody asked JupyterLab to look for news and updates on the network.
+QUIET = (
+    "--LabApp.news_url=None",
+    "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+)
 
 app = typer.Typer(
     name="tri-memory",
@@ -91,7 +98,9 @@ def lab(context: typer.Context) -> None:
     first = "00_start_here.ipynb"
     if not (folder / first).is_file():
         _fail(f"there is no {first} in {folder}; in a clone of the repository, run: make notebooks")
-    command = [sys.executable, "-m", "jupyterlab", first, *context.args]
+    command = [sys.executable, "-m", "jupyterlab", first, *QUIET, *context.args]
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        command.append("--allow-root")  # a container, mostly; JupyterLab would refuse to start
     try:
         raise typer.Exit(subprocess.run(command, cwd=folder, check=False).returncode)
     except KeyboardInterrupt:  # JupyterLab had it too, and has shut down

@@ -12,8 +12,7 @@
 # - measure what each layer brings, and where remembering turns into making up;
 # - make an agent answer by changing only what is stored (exercise 00-3).
 #
-# **You need** nothing: no server, no key, no network, no other notebook. About 20 minutes, and as long again for the
-# exercises.
+# **You need** nothing: no server, no key, no network, no other notebook. About 50 minutes with the exercises.
 #
 # Click into a cell and press Shift+Enter; that runs it. Go from top to bottom. First, is everything here?
 

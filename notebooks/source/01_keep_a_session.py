@@ -12,7 +12,7 @@
 # - move the limit, and watch the prompt, the answer and the bill;
 # - measure how far back people refer, and choose a limit for it (exercise 01-2).
 #
-# **You need** [00 Start here](00_start_here.ipynb). No server, no key. About 50 minutes.
+# **You need** [00 Start here](00_start_here.ipynb). No server, no key. About 60 minutes.
 
 # %%
 import pandas as pd

@@ -11,7 +11,7 @@
 # - build the commit that replaces only what it planned on (exercise 02-2);
 # - pay for one summary where three callers want one (exercise 02-3).
 #
-# **You need** [01 Keep a session](01_keep_a_session.ipynb). No server, no key. About 35 minutes.
+# **You need** [01 Keep a session](01_keep_a_session.ipynb). No server, no key. About 45 minutes.
 
 # %%
 from functools import partial

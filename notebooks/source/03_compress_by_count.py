@@ -14,7 +14,7 @@
 #   and feed one that takes only a few turns a call (exercise 03-3).
 #
 # **You need** [01 Keep a session](01_keep_a_session.ipynb) and [02 Write from many
-# places](02_write_from_many_places.ipynb). No server, no key. About 45 minutes.
+# places](02_write_from_many_places.ipynb). No server, no key. About 65 minutes.
 
 # %%
 from functools import cache

@@ -12,7 +12,7 @@
 # - set price against memory, for a grid of policies and everybody in `data/`, and see where the watermark gains
 #   nothing.
 #
-# **You need** [03 Compress by count](03_compress_by_count.ipynb). No server, no key. About 50 minutes.
+# **You need** [03 Compress by count](03_compress_by_count.ipynb). No server, no key. About 60 minutes.
 
 # %%
 from tri_memory import ChatTurn, CountPolicy, InMemorySessionStore, TokenWatermark

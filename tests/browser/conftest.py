@@ -109,9 +109,10 @@ def _address(root: Path, server: subprocess.Popen[bytes], limit_s: float = 90) -
     raise TimeoutError(f"JupyterLab did not answer within {limit_s:g} s:\n{(root / 'log').read_text()[-2_000:]}")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A headless browser that never downloads anything."""
+    """A headless browser that never downloads anything. It is gone before other tests run: playwright's synchronous
+    API keeps an event loop going in this thread, beside which no other can run."""
     playwright = needs("playwright.sync_api", "pip install 'tri-memory[browser]'")
     if CHROMIUM is None:
         message = "no Chromium on this machine: apt-get install chromium (or your system's package)"

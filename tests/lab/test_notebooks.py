@@ -12,6 +12,7 @@ import pytest
 
 from tri_memory.lab.build_notebooks import built, drift
 from tri_memory.lab.exercises.kit import exercises_of
+from tri_memory.lab.minutes import minutes
 from tri_memory.lab.run_notebooks import execute
 from tri_memory.lab.sources import NOTEBOOKS, cells_of, source_files
 
@@ -108,6 +109,16 @@ def test_a_notebook_has_the_agreed_form(source):
             assert not re.search(
                 r"pip install|apt(-get)? install|asyncio\.run\(|nest_asyncio|^%|^!", cell.source, re.MULTILINE
             )
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
+def test_the_minutes_in_notebook_and_readme_are_reckoned_and_not_guessed(source):
+    reckoned = minutes(source)
+    stated = re.search(r"About (\d+) minutes", source.read_text(encoding="utf-8"))
+    assert stated
+    assert int(stated[1]) == reckoned
+    readme = (NOTEBOOKS.parent / "README.md").read_text(encoding="utf-8")
+    assert re.search(rf"^\| {source.name[:2]} \| .*\| {reckoned} \|$", readme, re.MULTILINE)
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)

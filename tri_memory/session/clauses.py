@@ -53,7 +53,7 @@ _HEAD = {
 }
 _TAIL = {
     "en": re.compile(
-        r"\b(?:please|thanks|thank you|though|by the way|I think|I suppose|mind|too|as well|really|then|anyway|you know"
+        r"\b(?:please(?: remember)?|thanks|thank you|though|by the way|I think|I suppose|mind|too|as well|really|then|anyway|you know"
         r"|ta|cheers|ha(?:ha)*|lol)$",
         re.IGNORECASE,
     ),

@@ -53,7 +53,7 @@ ENGLISH = {
     ),
     "money": re.compile(r"[£$€¥]\s?\d|\b\d[\d,.]*\s?(?:pounds|dollars|euros|quid|pence)\b", re.IGNORECASE),
     "measure": re.compile(rf"\b(?:\d[\d,./]*|{_NUMBER})[\s-]?{_UNIT}(?!\w)", re.IGNORECASE),
-    "number": re.compile(r"\d"),
+    "number": re.compile(r"\d+"),
     "name": re.compile(r"(?<=[\w,’')\"]\s)(?!I\b|I'|OK\b|God\b)(?:[A-Z][\w’'-]*[a-z]\w*|Dr\.?|Mr\.?|Mrs\.?)"),
     "place": re.compile(
         r"\b(?:[Ss]treet|[Rr]oad|[Ll]ane|[Cc]ourt|[Aa]venue|[Ss]quare|[Yy]ard|Row|Hill|[Ff]loor|[Rr]oom|[Ss]eat|[Gg]ate"
@@ -141,7 +141,7 @@ CHINESE = {
     ),
     "money": re.compile(rf"[¥￥]\s?\d|{_SOME}(?:块|元)|\d万"),
     "measure": re.compile(rf"{_SOME}\s?{_MEASURE}"),
-    "number": re.compile(r"\d"),
+    "number": re.compile(r"\d+"),
     "name": re.compile(
         r"[\u4e00-\u9fff](?:老师|师傅|经理|老板|医生|阿姨|主任)|我叫|姓[\u4e00-\u9fff]"
         r"|(?<![\u4e00-\u9fff])[老小阿][\u4e00-\u9fff](?![\u4e00-\u9fff])|[是找叫给换][老小阿](?![师板家区])[\u4e00-\u9fff]"
@@ -179,6 +179,8 @@ CHINESE = {
 
 SIGNS: dict[Language, dict[str, re.Pattern[str]]] = {"en": ENGLISH, "zh": CHINESE}
 
+VALUES = ("id", "date", "day", "clock", "money", "measure", "number")
+
 # An answer that takes note of what the other one has just said.
 NOTED: dict[Language, re.Pattern[str]] = {
     "en": re.compile(
@@ -204,6 +206,7 @@ def signs(clause: str, language: Language) -> frozenset[str]:
     return frozenset(name for name, pattern in SIGNS[language].items() if pattern.search(clause))
 
 
-def ids(clause: str, language: Language) -> frozenset[str]:
-    """The ids, codes and telephone numbers in the clause."""
-    return frozenset(match.group() for match in SIGNS[language]["id"].finditer(clause))
+def values(clause: str, language: Language) -> frozenset[str]:
+    """The ids, dates, times, amounts and numbers in the clause, as they are written."""
+    found = (match.group() for name in VALUES for match in SIGNS[language][name].finditer(clause))
+    return frozenset(value.casefold() for value in found)

@@ -53,10 +53,10 @@ ALONE = {"en": 1, "zh": 2}
 ENDS = 1_000  # characters at either end of a neighbouring turn that are looked at
 
 _WORD = re.compile(r"[a-z0-9][a-z0-9'’-]{2,}|[\u3400-\u9fff]+")
-_EMPTY = frozenset(
-    "the and but for with from that this these those was were are been have has had not you your she her his him they"
-    " them their our its what which who when how can will would could should about just very one some any all into out"
-    " off get got too did does than then there here well yes it's i'm i've i'll don't that's".split()
+_EMPTY = re.compile(
+    r"the|and|but|for|with|from|that|this|these|those|was|were|are|been|have|has|had|not|you|your|she|her|his|him|they"
+    r"|them|their|our|its|what|which|who|when|how|can|will|would|could|should|about|just|very|one|some|any|all|into|out"
+    r"|off|get|got|too|did|does|than|then|there|here|well|yes|it's|i'm|i've|i'll|don't|that's"
 )
 
 
@@ -151,7 +151,7 @@ def content_terms(text: str) -> frozenset[str]:
     for word in _WORD.findall(text.casefold()):
         if word[0] >= "\u3400":
             found.update(word[i : i + 2] for i in range(len(word) - 1))
-        elif word not in _EMPTY:
+        elif not _EMPTY.fullmatch(word):
             found.add(word)
     return frozenset(found)
 

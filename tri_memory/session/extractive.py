@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tri_memory.contracts import ChatTurn, require_count
 from tri_memory.session.clauses import Language, ends, language_of, size
-from tri_memory.session.cues import ids
+from tri_memory.session.cues import values
 from tri_memory.session.evidence import CENTRALITY, Candidate, candidates, chance
 from tri_memory.summary import is_summary, summary_text
 
@@ -27,7 +27,7 @@ LENGTH = 0.8  # clauses are ranked by chance / size ** LENGTH, so that short one
 SAME = 0.85  # cosine from which two clauses say the same
 SAME_THING = 0.45  # cosine from which a clause with a word of change may replace an older one
 REPLACED = 0.5  # what the chance of a replaced clause is multiplied by
-VALUES = frozenset({"place", "date", "day", "clock", "money", "measure"})
+REPLACEABLE = frozenset({"place", "date", "day", "clock", "money", "measure"})
 
 
 class ExtractiveSummarizer:
@@ -51,7 +51,8 @@ class ExtractiveSummarizer:
         )
         language = language_of(said)
         budget = self.max_characters if language == "zh" else self.max_words
-        likely = sorted(candidates(turns, language), key=chance, reverse=True)[:EMBEDDED]
+        different = {candidate.text: candidate for candidate in reversed(candidates(turns, language))}
+        likely = sorted(reversed(different.values()), key=chance, reverse=True)[:EMBEDDED]
         found = sorted(likely, key=lambda candidate: candidate.place)
         if not found:
             return shortened(said, language, budget)
@@ -72,7 +73,7 @@ def choose(
     """The candidates for the summary, in order; `vectors` has their unit rows, shape (len(found), dimensions)."""
     alike = vectors @ vectors.T
     chances = np.array([chance(c, CENTRALITY * near) for c, near in zip(found, centrality(vectors), strict=True)])
-    chances[replaced(found, alike)] *= REPLACED
+    chances[replaced(found, alike, language)] *= REPLACED
     gap = 1 if language == "zh" else 0  # the sign between two clauses is a character, but no word
     sizes = np.array([candidate.size for candidate in found]) + gap
     taken: list[int] = []
@@ -91,31 +92,32 @@ def centrality(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     return cosines
 
 
-def replaced(found: Sequence[Candidate], alike: NDArray[np.float32]) -> list[int]:
-    """Clauses that a later one with a word of change seems to replace: like it, and with the same kind of value."""
-    changes = [k for k, candidate in enumerate(found) if "change" in candidate.signs]
-    return [
-        i
-        for i, older in enumerate(found)
-        if any(
-            found[k].turn > older.turn and alike[i, k] >= SAME_THING and older.signs & found[k].signs & VALUES
-            for k in changes
-        )
-    ]
+def replaced(found: Sequence[Candidate], alike: NDArray[np.float32], language: Language) -> list[int]:
+    """Clauses that a later one seems to replace: it has a value of the same kind, and either a word of change and
+    similar words, or the same words and another value."""
+    told = [values(candidate.text, language) for candidate in found]
+
+    def replaces(newer: int, older: int) -> bool:
+        if found[newer].turn <= found[older].turn or not found[newer].signs & found[older].signs & REPLACEABLE:
+            return False
+        likeness = SAME_THING if "change" in found[newer].signs else SAME
+        return bool(alike[newer, older] >= likeness) and told[newer] != told[older]
+
+    return [i for i in range(len(found)) if any(replaces(k, i) for k in range(i + 1, len(found)))]
 
 
 def _repeats(
     i: int, taken: Sequence[int], found: Sequence[Candidate], alike: NDArray[np.float32], language: Language
 ) -> bool:
-    """Whether the clause says nothing that the taken ones don't say: its ids, its words, or about the same."""
-    text = found[i].text.casefold()
-    own = ids(found[i].text, language)
-    known = {known for k in taken for known in ids(found[k].text, language)}
-    return bool(
-        (own and own <= known)
-        or any(text in found[k].text.casefold() for k in taken)
-        or any(alike[i, k] >= SAME and not found[i].signs - found[k].signs for k in taken)
-    )
+    """Whether a taken clause says it already: to the letter, or with the same values and about the same words."""
+    own, text = values(found[i].text, language), found[i].text.casefold()
+    for k in taken:
+        same_signs = not found[i].signs - found[k].signs - {"label"}
+        same_values = own <= values(found[k].text, language)
+        same_words = alike[i, k] >= SAME or "id" in found[i].signs
+        if text in found[k].text.casefold() or (same_signs and same_values and same_words):
+            return True
+    return False
 
 
 def joined(chosen: Sequence[Candidate], language: Language) -> str:
