@@ -40,7 +40,9 @@ health.table(doctor.checks())
 # %%
 english, chinese = datasets.load("en"), datasets.load("zh")
 gwen = english.of("en-device-01")
-asking.transcript(gwen[1].turns[6:10], "Gwen", f"Gwen's visit of {gwen[1].started_at:%d %B}")
+asking.transcript(
+    gwen[1].turns[6:10], "Gwen", f"Gwen's visit of {gwen[1].started_at:%d %B}"
+)
 
 # %% [markdown]
 # Now an agent takes that visit, word for word. Before she leaves, Gwen asks for two of the things she has just said.
@@ -100,7 +102,12 @@ await asking.ask(chat, allergy)
 # Rules notice it while she talks. It goes into every prompt.
 
 # %%
-chat = Chat("gwen", sessions=InMemorySessionStore(), preferences=InMemoryPreferenceStore(), clock=clock)
+chat = Chat(
+    "gwen",
+    sessions=InMemorySessionStore(),
+    preferences=InMemoryPreferenceStore(),
+    clock=clock,
+)
 await visits.live(chat, gwen[:4])
 await asking.ask(chat, allergy)
 
@@ -143,7 +150,9 @@ await asking.ask(chat, purchase)
 # gloves*.
 
 # %%
-await asking.nearest(chat, ["rubber gloves", "橡胶手套", "Is anything leaking?", "warranty"])
+await asking.nearest(
+    chat, ["rubber gloves", "橡胶手套", "Is anything leaking?", "warranty"]
+)
 
 # %% [markdown]
 # - A row a query, a column a visit; 1 would be the same direction. The notes say *latex*, *weeps* and *guarantee*.

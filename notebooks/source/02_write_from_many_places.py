@@ -32,7 +32,7 @@ from tri_memory.lab.plots import picture
 # %%
 maeve = datasets.load("en").turns_of("en-shop-01")
 racing = await writers.deliver("racing", maeve, summary_s=0.06, gap_s=0.01)
-print(f"{racing.sent} turns sent, every append returned without an error, {len(racing.lost)} turns are gone:\n")
+print(f"{racing.sent} turns sent, no append raised, {len(racing.lost)} turns are gone:\n")
 for turn in racing.lost[:4]:
     print(f"  {turn.role:9} {turn.content[:90]}")
 
@@ -118,13 +118,15 @@ panel.race_panel()
 table = await writers.losses_and_waits([0, 0.025, 0.05, 0.1, 0.2], seeds=range(5))
 picture(
     writers.plot_losses_and_waits(table),
-    alt="Left: turns lost grow with the summary's delay for racing and stay 0 for serial and plan-commit. "
+    alt="Left: turns lost grow with the summary's delay for racing and stay 0 for the others. "
     "Right: waits grow with the delay for racing and serial and stay near 0 for plan-commit.",
 )
 
 # %%
 slow = table[table.delay_ms == 200].groupby("writer")[["lost", "p95_ms"]].median()
-print(f"with a 200 ms summary, racing loses {slow.lost['racing']:.0f} of 80 turns (median);")
+print(
+    f"with a 200 ms summary, racing loses {slow.lost['racing']:.0f} of 80 turns (median);"
+)
 print(f"95 % of appends return within {slow.p95_ms['serial']:.0f} ms (serial)")
 print(f"                          and {slow.p95_ms['plan-commit']:.1f} ms (plan-commit)")
 

@@ -36,7 +36,8 @@ english, chinese = datasets.load("en"), datasets.load("zh")
 #
 # Xiaobei Lin (林晓蓓) has bought a bread machine from a Chinese shop. In turn 9 she says what sesame does to her. Five
 # months later the shop tells her about a new machine that drops fruit and seeds into the dough, and she trusts it to
-# remember. This shop's agent keeps the newest 20 turns as soon as there are more than 40.
+# remember. This shop's agent cuts a history of more than 40
+# turns down to the newest 20, and lets it grow again.
 
 # %%
 xiaobei = chinese.turns_of("zh-shop-01")
@@ -45,7 +46,8 @@ for number in (9, 55):
 
 store = await asking.talk(xiaobei[:55])
 kept = await store.get_history("desk")
-print(f"\nturns kept: {len(kept)}, of them with 芝麻 (sesame): {sum('芝麻' in turn.content for turn in kept)}")
+sesame = sum("芝麻" in turn.content for turn in kept)
+print(f"\nturns kept: {len(kept)}, of them with 芝麻 (sesame): {sesame}")
 
 # %% [markdown]
 # - Turn 9: "And the free packet of flour mix, is there sesame in it? I'm allergic, a bite and my mouth swells."
@@ -78,7 +80,7 @@ print(f"{record.outcome} {record.turns} turns: {record.reason}")
 policy = CountPolicy(compress_after=40, keep_recent=20)
 for count in (40, 41):
     span = policy.plan(maeve[:count], [policy.weigh(turn) for turn in maeve[:count]])
-    print(f"{count} turns: fold {span.stop - span.start} of them, the turns {span}")
+    print(f"{count} turns: fold the oldest {span.stop - span.start}")
 
 # %% [markdown]
 # - At 40 turns there is nothing to do. Turn 41 starts a fold, and 21 turns go: Maeve's first two visits and one turn.
@@ -160,7 +162,9 @@ asking.marked(await failures.after_a_failure(maeve))
 for on_failure in ("truncate", "keep"):
     trace = await failures.through_an_outage(maeve, on_failure)
     cut = trace[trace.outcome == "truncated"].turns.sum()
-    print(f"{on_failure}: {cut} turns never reached a summary\n{trace.to_string(index=False)}\n")
+    print(
+        f"{on_failure}: {cut} turns never reached a summary\n{trace.to_string(index=False)}\n"
+    )
 
 # %% [markdown]
 # - `"keep"` tries again after 1, 2, 4, 8, … appends, so a dead model isn't hammered, and folds everything in the end.
@@ -185,7 +189,7 @@ panel.fold_panel()
 # %% [markdown]
 # ## Measure
 #
-# Each gold question names the *facts* without which it can't be answered: "BX-2207", "wool", "对芝麻过敏" (allergic to
+# `data/` has questions whose answers are known, *gold questions*. Each names the *facts* without which it can't be answered: "BX-2207", "wool", "对芝麻过敏" (allergic to
 # sesame). A fact survives where it stands to the letter. First `ExtractiveSummarizer` on all users, after one fold of
 # the default policy and after four folds:
 
@@ -196,13 +200,13 @@ print(f"{embedder.encoded:,} clauses encoded")
 figures
 
 # %% [markdown]
-# - Read the first row aloud: of all facts told by then, this share stands in the history after one fold. Without the
-#   summary it would be the column behind.
+# - Read the first row aloud: of all facts told by then, this share stands in the history after one fold. Without a
+#   summary it would be the share *in kept turns*.
 # - *% in kept turns*: what truncation leaves, the newest 20 turns or the newest 10.
 # - *% in summary*: of the facts whose turns are all folded away, those that stand in the summary. Nothing else can
 #   save them.
 #
-# Now beside two summarisers without a thought: the first sentences that fit, and sentences drawn at random (five
+# Now beside two summarisers that don't look at what is said: the first sentences that fit, and sentences drawn at random (five
 # seeds). A dot is all users together; its bar holds 95 % of bootstrap samples of the users.
 
 # %%
@@ -265,13 +269,13 @@ about("03-1")
 
 # %% tags=["stub"]
 def turns_to_fold(length: int, compress_after: int, keep_recent: int) -> int:
-    """How many of the oldest turns of a history of `length` turns a fold takes; 0 where none is due."""
+    """How many of the oldest of `length` turns a fold takes; 0 where none is due."""
     raise NotImplementedError
 
 
 # %% tags=["solution"]
 def turns_to_fold(length: int, compress_after: int, keep_recent: int) -> int:
-    """How many of the oldest turns of a history of `length` turns a fold takes; 0 where none is due."""
+    """How many of the oldest of `length` turns a fold takes; 0 where none is due."""
     return length - keep_recent if length > compress_after else 0
 
 
@@ -302,7 +306,9 @@ def summarise(turns) -> str:
 
     The first turn may be the old summary. "BX-2207", "1,150" and "14:30" count as one each.
     """
-    text = " ".join(summary_text(turn) if is_summary(turn) else turn.content for turn in turns)
+    text = " ".join(
+        summary_text(turn) if is_summary(turn) else turn.content for turn in turns
+    )
     pieces = re.findall(r"[A-Za-z0-9]+(?:[-.,:][A-Za-z0-9]+)*", text)
     return " ".join(dict.fromkeys(piece for piece in pieces if re.search(r"\d", piece)))
 
@@ -322,9 +328,10 @@ about("03-3")
 
 # %% tags=["stub"]
 def feed(summarise, cap: int):
-    """A summariser of any number of turns, made of one that takes at most `cap` turns a call (cap > 1).
+    """A summariser of any number of turns, from one that takes at most `cap` (> 1) a call.
 
-    Each call but the first gets the text before it, as `summary_turn(text)`, so that nothing read is forgotten.
+    Each call but the first gets the text before it, as `summary_turn(text)`, so that
+    nothing read is forgotten.
     """
     raise NotImplementedError
 
@@ -334,9 +341,10 @@ from tri_memory.summary import summary_turn
 
 
 def feed(summarise, cap: int):
-    """A summariser of any number of turns, made of one that takes at most `cap` turns a call (cap > 1).
+    """A summariser of any number of turns, from one that takes at most `cap` (> 1) a call.
 
-    Each call but the first gets the text before it, as `summary_turn(text)`, so that nothing read is forgotten.
+    Each call but the first gets the text before it, as `summary_turn(text)`, so that
+    nothing read is forgotten.
     """
 
     def fed(turns) -> str:
@@ -372,7 +380,7 @@ quiz("03")
 #   and ids and numbers are a good guess (03-2). A summariser that takes few turns is fed in pieces, each with the last
 #   one's text at its head (03-3).
 #
-# **Claims tested here**: none; C02 is notebook 01's, C03 notebook 04's. **What breaks this idea**: what must *never*
+# **What breaks this idea**: what must *never*
 # be lost. A summary can't promise that, whoever writes it. An allergy belongs in the preference store (notebook 06),
 # which goes into every prompt as it is. And turns are a poor measure: one of them may be a word or a page.
 #

@@ -76,6 +76,8 @@ def test_every_choice_of_a_quiz_opens_and_answers():
     [
         (lambda: check("02-9", 1), "02-1"),
         (lambda: hint("99-1"), "99"),
+        (lambda: check("3-2", 1), "such as '03-2'; got '3-2'"),
+        (lambda: reveal(32), "got 32"),
         (lambda: quiz("99"), "99"),
         (lambda: answer("02-q1", "z"), "a, b, c"),
         (lambda: answer("02-q9", "a"), "02-q9"),

@@ -55,7 +55,7 @@ async def test_without_a_summary_only_the_kept_turns_count_and_with_all_of_the_t
 async def test_the_offline_summariser_keeps_four_facts_of_five_after_one_fold_and_three_of_five_after_four(
     language, folds, policy, at_least
 ):
-    """The newest 20 turns are kept, as by default; four folds of the default policy need more turns than anybody has."""
+    """The newest 20 turns are kept, as by default; four folds of the default one need more turns than there are."""
     found = shares(await survival(load(language), ExtractiveSummarizer(), policy, folds=folds))
     assert found.facts > 50
     assert found.history >= at_least

@@ -104,6 +104,16 @@ def test_of_a_long_turn_the_beginning_and_the_end_are_read():
     assert "CD-5678" in text
 
 
+def test_a_sentence_without_an_end_is_not_read_again_for_each_of_its_clauses():
+    found = clauses("，".join(f"第{number}条" for number in range(1_000)), "zh")
+    assert len(found) == 1_000
+    assert sum(len(clause.context) for clause in found) < 10_000
+
+
+def test_nul_and_runs_of_spaces_become_one_space():
+    assert summarize(talk("My  order\0 is" + " " * 5_000 + "BX-2207.")) == "My order is BX-2207"
+
+
 @pytest.mark.parametrize("blank", [[], [""], ["", "  \n"], ["\u200b "]])
 def test_blank_turns_give_a_blank_summary(blank):
     assert not summarize(talk(*blank)).strip("\u200b ")

@@ -13,9 +13,11 @@ import regex as re
 Language = Literal["zh", "en"]
 
 READ_FIRST, READ_LAST = 8_000, 2_000  # characters of one turn; what lies between, in a longer one, is not read
+LONGEST_CONTEXT = 400  # characters; a longer "sentence" is a list or a log, and would be searched once for each clause
 LONGEST = {"zh": 60, "en": 120}  # characters of one clause; a longer one is cut
 
 _CJK = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
+_SPACES = re.compile(r"[^\S\n]*\0[\s\0]*|[^\S\n]{2,}")
 _LATIN_WORD = re.compile(r"[A-Za-z]+")
 
 _SENTENCE = {
@@ -65,7 +67,8 @@ _ASKS = re.compile(r"[?？][”\"'’」)）]?\s*$|[吗么][。]?\s*$")
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A piece of a turn; `sentence` numbers the sentences of the turn from 0, `context` is the whole sentence."""
+    """A piece of a turn; `sentence` numbers the sentences of the turn from 0, `context` is the whole sentence,
+    or the untrimmed clause where that is very long."""
 
     text: str
     sentence: int
@@ -93,9 +96,9 @@ def size(text: str, language: Language) -> int:
 
 
 def ends(text: str) -> list[str]:
-    """What is read of one turn: all of it, or its beginning and its end where it is long. NUL becomes a space."""
+    """What is read of one turn: all of it, or its beginning and its end where it is long. Runs of spaces and NULs become one space."""
     parts = [text] if len(text) <= READ_FIRST + READ_LAST else [text[:READ_FIRST], text[-READ_LAST:]]
-    return [part.replace("\0", " ") for part in parts]
+    return [_SPACES.sub(" ", part) for part in parts]
 
 
 def clauses(text: str, language: Language) -> list[Clause]:
@@ -107,7 +110,7 @@ def clauses(text: str, language: Language) -> list[Clause]:
         for part in _CLAUSE[language].split(sentence):
             trimmed = trim(part, language)
             if trimmed:
-                found.append(Clause(trimmed, number, sentence))
+                found.append(Clause(trimmed, number, sentence if len(sentence) <= LONGEST_CONTEXT else part))
     return found
 
 

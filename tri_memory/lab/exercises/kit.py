@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import html
 import random
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
+from tri_memory.contracts import shown
 from tri_memory.lab.card import Card, folded, text_card
 from tri_memory.lab.sources import solution_of
 
@@ -119,7 +121,7 @@ def check(id: str, answer: Any) -> Verdict:
 
 
 def hint(id: str, step: int | None = None) -> Card:
-    """The next of three hints, or hint number `step` (1 to 3)."""
+    """The next of three hints, or hint number `step` (1 to 3); after the third comes the third again."""
     task = _exercise(id)
     if step is None:
         step = _registry.hints_given[id] = min(_registry.hints_given.get(id, 0) + 1, 3)
@@ -175,6 +177,8 @@ def questions_of(chapter: str) -> list[Question]:
 
 
 def _exercise(id: str) -> Exercise:
+    if not (isinstance(id, str) and re.fullmatch(r"\d\d-\d", id)):
+        raise ValueError(f"an exercise has a number such as '03-2'; got {shown(id)}")
     _load(id[:2])
     if id not in _registry.exercises:
         known = ", ".join(task.id for task in exercises_of(id[:2]))
