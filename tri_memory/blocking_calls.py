@@ -36,10 +36,13 @@ def run(awaitable: Awaitable[Any]) -> Any:
         raise RuntimeError("a blocking call inside the blocking loop would wait for itself; await the store instead")
     future = asyncio.run_coroutine_threadsafe(_wait(awaitable), loop)
     try:
-        return future.result()
+        value, ended = future.result()
     except KeyboardInterrupt:
         future.cancel()
         raise
+    if ended is not None:
+        raise ended
+    return value
 
 
 class BlockingStore:
@@ -49,6 +52,8 @@ class BlockingStore:
         self.store = store
 
     def __getattr__(self, name: str) -> Any:
+        if name == "store":  # asked for before it is there, as copy does
+            raise AttributeError(name)
         attribute = getattr(self.store, name)
         return _as_plain_call(attribute) if inspect.iscoroutinefunction(attribute) else attribute
 
@@ -67,8 +72,12 @@ def _as_plain_call(method: Callable[..., Awaitable[Any]]) -> Callable[..., Any]:
     return call
 
 
-async def _wait(awaitable: Awaitable[Any]) -> Any:
-    return await awaitable
+async def _wait(awaitable: Awaitable[Any]) -> tuple[Any, BaseException | None]:
+    """The value; or what would end the loop's thread, and with it every later call: the caller raises that instead."""
+    try:
+        return await awaitable, None
+    except (KeyboardInterrupt, SystemExit) as ended:
+        return None, ended
 
 
 _starting = threading.Lock()

@@ -8,6 +8,7 @@ OPENAI_MODEL      which model
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -15,7 +16,7 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from tri_memory.contracts import require_text, shown
+from tri_memory.contracts import require_count, require_text, shown
 
 Message = dict[str, str]
 
@@ -30,10 +31,10 @@ class ModelError(RuntimeError):
 def endpoint_from_env(env: Mapping[str, str] | None = None) -> OpenAIModel | None:
     """The endpoint that the variables above name; None where neither a URL nor a key is set.
 
-    ModelError for an endpoint without a model's name, and for a URL that is none.
+    ModelError for an endpoint without a model's name, for a URL that is none, and for a key that no header can carry.
     """
     given = os.environ if env is None else env
-    url, key, model = (given.get(f"OPENAI_{name}", "").strip() for name in ("BASE_URL", "API_KEY", "MODEL"))
+    url, key, model = ((given.get(f"OPENAI_{name}") or "").strip() for name in ("BASE_URL", "API_KEY", "MODEL"))
     if not (url or key):
         return None
     if not model:
@@ -42,14 +43,16 @@ def endpoint_from_env(env: Mapping[str, str] | None = None) -> OpenAIModel | Non
     try:
         return OpenAIModel(model, base_url=url or OPENAI_URL, api_key=key)
     except ValueError as error:
-        raise ModelError(f"OPENAI_BASE_URL: {error}; correct it, or {_WAY_OUT}") from None
+        field = str(error).partition(" ")[0]  # each of these messages begins with the argument's name
+        raise ModelError(f"OPENAI_{field.upper()}: {error}; correct it, or {_WAY_OUT}") from None
 
 
 class OpenAIModel:
     """A chat model behind an HTTP endpoint, through the `openai` client.
 
     Busy and failing endpoints (408, 409, 429, 5xx, no connection) are asked again up to `retries` times, after the
-    pause that they name, else after 0.5 s, 1 s, 2 s, …; `timeout_s` seconds bound the whole. Raises ModelError.
+    pause that they name, else after 0.5 s, 1 s, 2 s, …; `timeout_s` seconds bound the whole.
+    Arguments that can't be right are a ValueError that begins with their name; whatever goes wrong later, a ModelError.
     """
 
     def __init__(
@@ -62,12 +65,10 @@ class OpenAIModel:
         retries: int = 2,
     ) -> None:
         self.model = require_text("model", model)
-        if not re.match(r"https?://[^/@\s]*\S", require_text("base_url", base_url)):
-            raise ValueError(f"base_url must begin with http:// or https:// and a host; got {shown(base_url)}")
-        self.base_url = base_url
-        self.timeout_s = timeout_s
-        self.retries = retries
-        self._key = api_key
+        self.base_url = _require_url(base_url)
+        self.timeout_s = _require_seconds(timeout_s)
+        self.retries = require_count("retries", retries)
+        self._key = _require_key(api_key)
 
     def __repr__(self) -> str:
         return f"OpenAIModel({self.model!r}, base_url={self.url!r})"
@@ -80,28 +81,58 @@ class OpenAIModel:
 
     async def __call__(self, messages: Sequence[Message]) -> str:
         openai = _openai()
+        statuses: list[int] = []
+        client = self._client(openai, statuses)
         try:
-            async with asyncio.timeout(self.timeout_s):
-                reply = await self._complete(openai, messages)
+            async with asyncio.timeout(self.timeout_s), client:
+                reply = await self._complete(client, messages)
         except (TimeoutError, openai.APITimeoutError):
-            late = f"{self.url} gave no answer within {self.timeout_s:g} s"
-            raise ModelError(f"{late}; try again, or {_WAY_OUT}") from None
-        except (openai.OpenAIError, ValueError) as error:
-            raise ModelError(self._explained(error, openai)) from None  # the chain might quote the key
+            raise ModelError(self._late(statuses)) from None
+        except Exception as error:  # the client lets through what its parts raise: RecursionError for nested JSON
+            told = self._explained(error, openai) if statuses or isinstance(error, openai.OpenAIError) else None
+            unasked = f"{self.url} could not be asked ({self._told(error)}); check OPENAI_BASE_URL and the messages"
+            raise ModelError(told or unasked) from None  # the chain might quote the key
         if not isinstance(reply, str) or not reply.strip():
             raise ModelError(f"{self.url} answered {shown(reply)} instead of text; is {self.model!r} a chat model?")
         return reply
 
-    async def _complete(self, openai: ModuleType, messages: Sequence[Message]) -> Any:
-        """A client for each call: a client belongs to the event loop of its first call, a model to none."""
-        async with openai.AsyncOpenAI(
-            base_url=self.base_url, api_key=self._key or "none", timeout=self.timeout_s, max_retries=self.retries
-        ) as client:
-            completion = await client.chat.completions.create(model=self.model, messages=list(messages))
+    def _client(self, openai: ModuleType, statuses: list[int]) -> Any:
+        """A client for each call: a client belongs to the event loop of its first call, a model to none.
+
+        It notes the status of every answer in `statuses`; what it retries, its exceptions don't tell.
+        """
+
+        async def note(response: Any) -> None:
+            statuses.append(response.status_code)
+
+        try:
+            return openai.AsyncOpenAI(
+                base_url=self.base_url,
+                api_key=self._key or "none",
+                timeout=self.timeout_s,
+                max_retries=self.retries,
+                http_client=openai.DefaultAsyncHttpxClient(event_hooks={"response": [note]}),
+            )
+        except Exception as error:  # ImportError for a SOCKS proxy, for one; others might quote the proxy's password
+            why = f": {error}" if isinstance(error, ImportError) else ""
+            raise ModelError(
+                f"the openai client can't be made ({type(error).__name__}{why}); "
+                f"check HTTP_PROXY, HTTPS_PROXY and ALL_PROXY, or {_WAY_OUT}"
+            ) from None
+
+    async def _complete(self, client: Any, messages: Sequence[Message]) -> Any:
+        completion = await client.chat.completions.create(model=self.model, messages=list(messages))
         try:
             return completion.choices[0].message.content
         except (AttributeError, IndexError, TypeError):
             raise ValueError("no choices") from None
+
+    def _late(self, statuses: Sequence[int]) -> str:
+        if statuses and statuses[-1] >= 400:
+            why = ", too many requests or no credit left," if statuses[-1] == 429 else ""
+            refused = f"{self.url} answered {statuses[-1]}{why} and nothing better within {self.timeout_s:g} s"
+            return f"{refused}; wait a minute, or {_WAY_OUT}"
+        return f"{self.url} gave no answer within {self.timeout_s:g} s; try again, or {_WAY_OUT}"
 
     def _explained(self, error: Exception, openai: ModuleType) -> str:
         match error:
@@ -127,11 +158,49 @@ class OpenAIModel:
         return shown(text.replace(self._key, "…") if self._key else text, 200)
 
 
+def _require_url(value: Any) -> str:
+    """http or https, a host, at most a port; nothing that shows nothing. The message leaves credentials out."""
+    text = require_text("base_url", value)
+    try:
+        parts = urlsplit(text)
+        right = parts.scheme in ("http", "https") and bool(parts.hostname)
+        right = right and parts.port != 0  # asking for the port raises ValueError for "abc" and 99999
+    except ValueError:
+        right = False
+    if not right or not text.isprintable() or " " in text:
+        public = re.sub(r"//[^/]*@", "//", text.partition("?")[0])
+        raise ValueError(
+            f"base_url must begin with http:// or https:// and a host, without white space or invisible characters; "
+            f"a port is a number from 1 to 65535; got {shown(public)}"
+        )
+    return text
+
+
+def _require_seconds(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not (0 < value < math.inf):
+        raise ValueError(f"timeout_s must be a number of seconds above 0; got {shown(value)}")
+    return value
+
+
+def _require_key(value: Any) -> str:
+    """A key travels in a header: printable ASCII. The message never shows it."""
+    if not isinstance(value, str):
+        raise ValueError(f"api_key must be a string; got {type(value).__name__}")
+    if not (value.isascii() and value.isprintable()):
+        raise ValueError(
+            "api_key has characters that no header can carry (a line break, an invisible or a non-ASCII character); "
+            "copy the key again"
+        )
+    return value
+
+
 def _openai() -> ModuleType:
     try:
         import openai
-    except ModuleNotFoundError as error:
+    except ImportError as error:
         if error.name != "openai":
-            raise
+            raise ModelError(
+                f"the openai package can't be loaded ({error}): pip install --force-reinstall openai, or {_WAY_OUT}"
+            ) from None
         raise ModelError(f"the openai package is missing: pip install openai, or {_WAY_OUT}") from None
     return openai

@@ -4,7 +4,8 @@
     PREFERENCE_STORE  memory | pg          (DATABASE_URL)
     EPISODIC_STORE    memory | pgvector    (DATABASE_URL)
 
-An unknown value is a warning that quotes it, and memory. A known engine that is not there is an error, never memory.
+A value that the variable doesn't know is a warning that quotes it, and memory. One that this table has and this
+version lacks is an error, never memory.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from tri_memory.session.compression import CompressionPolicy, CountPolicy, Token
 from tri_memory.session.tokens import context_tokens
 from tri_memory.summary import Summarizer
 
-_PLANNED = ("redis", "pg", "pgvector")
+_PLANNED = {"SESSION_STORE": "redis", "PREFERENCE_STORE": "pg", "EPISODIC_STORE": "pgvector"}
 
 
 def session_store_from_env(
@@ -57,11 +58,11 @@ def policy_from_env(env: Mapping[str, str] | None = None) -> CompressionPolicy:
 
 
 def _choose(variable: str, engines: tuple[str, ...], env: Mapping[str, str] | None) -> str:
-    value = (os.environ if env is None else env).get(variable, "")
+    value = (os.environ if env is None else env).get(variable) or ""
     name = value.strip().lower() or "memory"
     if name in engines:
         return name
-    if name in _PLANNED:
+    if name == _PLANNED[variable]:
         raise NotImplementedError(f"{variable}={value!r}: this version has no such engine; unset it, or set memory")
     warnings.warn(f"{variable}={value!r} is not one of {', '.join(engines)}; using memory", stacklevel=3)
     return "memory"

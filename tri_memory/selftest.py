@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any
 
 from tri_memory.agent.chat import Chat
 from tri_memory.agent.replies import NOT_FOUND
+from tri_memory.blocking_calls import run
 from tri_memory.clock import ManualClock, system_clock
 from tri_memory.contracts import ChatTurn, EpisodicRecord
 from tri_memory.doctor import Check
@@ -22,10 +22,10 @@ from tri_memory.summary import is_summary
 
 
 def checks() -> Iterator[Check]:
-    """Every check, each made when it is asked for. What a check raises is its FAIL."""
+    """Every check, each made when it is asked for, also in a notebook's cell. What a check raises is its FAIL."""
     for name, check in CHECKS.items():
         try:
-            detail = asyncio.run(check())
+            detail = run(check())
         except Exception as error:
             yield Check(name, "FAIL", f"{type(error).__name__}: {error}")
         else:

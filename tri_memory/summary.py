@@ -1,4 +1,4 @@
-"""What a summary turn looks like, and how a summariser is called: in bounded time, and never holding up an exit."""
+"""What a summary turn looks like, and how a summariser is called: in bounded time, whatever it does."""
 
 from __future__ import annotations
 
@@ -33,10 +33,11 @@ def summary_text(turn: ChatTurn) -> str:
     return turn.content.split("] ", 1)[1]
 
 
-async def call_summarizer(summarizer: Summarizer, turns: Sequence[ChatTurn], *, timeout_s: float) -> Any:
+async def call_summarizer(summarizer: Summarizer, turns: Sequence[ChatTurn], *, timeout_s: float | None = None) -> Any:
     """What the summariser returns, sync or async; TimeoutError after `timeout_s` seconds, even where it ignores that.
 
-    A plain function runs in a daemon thread: it can't block the loop, and a hanging one can't hold up the exit.
+    A plain function runs in a daemon thread, so it can't block the loop or hold up the exit. Whatever would end a task
+    or a loop (SystemExit, CancelledError of its own) becomes a RuntimeError.
     """
     task = asyncio.ensure_future(_called(summarizer, tuple(turns)))
     task.add_done_callback(lambda done: done.cancelled() or done.exception())
@@ -44,16 +45,21 @@ async def call_summarizer(summarizer: Summarizer, turns: Sequence[ChatTurn], *, 
         finished, _ = await asyncio.wait({task}, timeout=timeout_s)
         if not finished:
             raise TimeoutError(f"the summariser took longer than {timeout_s:g} s")
+        if task.cancelled():
+            raise RuntimeError("CancelledError")
         return task.result()
     finally:
         task.cancel()
 
 
 async def _called(summarizer: Summarizer, turns: tuple[ChatTurn, ...]) -> Any:
-    if inspect.iscoroutinefunction(summarizer) or inspect.iscoroutinefunction(type(summarizer).__call__):
-        return await summarizer(turns)  # type: ignore[misc]
-    result = await _in_daemon_thread(summarizer, turns)
-    return await result if inspect.isawaitable(result) else result
+    try:
+        if inspect.iscoroutinefunction(summarizer) or inspect.iscoroutinefunction(type(summarizer).__call__):
+            return await summarizer(turns)  # type: ignore[misc]
+        result = await _in_daemon_thread(summarizer, turns)
+        return await result if inspect.isawaitable(result) else result
+    except (KeyboardInterrupt, SystemExit) as error:
+        raise RuntimeError(f"{type(error).__name__}: {error}") from error
 
 
 def _in_daemon_thread(function: Callable[[Any], Any], argument: Any) -> asyncio.Future[Any]:

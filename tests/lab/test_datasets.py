@@ -52,9 +52,10 @@ def copied(tmp_path, monkeypatch):
     monkeypatch.setattr(datasets, "TRADES", ("shop",))
 
     def broken(name: str, number: int, change) -> Dataset:
-        lines = (folder / name).read_text(encoding="utf-8").splitlines()
-        lines[number - 1] = change(lines[number - 1])
-        (folder / name).write_text("\n".join(lines), encoding="utf-8")
+        lines = (folder / name).read_bytes().split(b"\n")
+        changed = change(lines[number - 1].decode())
+        lines[number - 1] = changed if isinstance(changed, bytes) else changed.encode()
+        (folder / name).write_bytes(b"\n".join(lines))
         return load("en")
 
     return broken
@@ -83,6 +84,70 @@ def with_field(field: str, value):
 def test_a_broken_line_is_named_with_its_file_and_number(copied, name, change, named):
     with pytest.raises(ValueError, match=named):
         copied(name, 3, change)
+
+
+def test_bytes_that_are_not_utf8_are_named_with_their_line(copied):
+    with pytest.raises(ValueError, match="shop.sessions.jsonl, line 3: byte 15 is not UTF-8"):
+        copied("shop.sessions.jsonl", 3, lambda line: b'{"session_id": \xb2\xbb}')
+
+
+def test_json_nested_too_deeply_is_named_with_its_line(copied):
+    with pytest.raises(ValueError, match="shop.questions.jsonl, line 4: the JSON is nested too deeply"):
+        copied("shop.questions.jsonl", 4, lambda line: "[" * 200_000)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("user_id", 5),
+        ("session_id", None),
+        ("session_id", " "),
+        ("started_at", 5),
+        ("started_at", "yesterday"),
+        ("summary", 5),
+        ("summary", "half \ud83d"),
+        ("turns", []),
+        ("turns", 7),
+        ("turns", ["hello"]),
+        ("turns", [{"role": ["user"], "content": "x"}]),
+        ("turns", [{"role": "user", "content": None}]),
+        ("turns", [{"role": "tool", "content": "x", "toolName": 5}]),
+    ],
+)
+def test_a_session_field_of_the_wrong_type_is_named_with_its_line(copied, field, value):
+    with pytest.raises(ValueError, match=r"^shop\.sessions\.jsonl, line 2: ") as caught:
+        copied("shop.sessions.jsonl", 2, with_field(field, value))
+    if field != "turns" and value != "yesterday":
+        assert field in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("question_id", []),
+        ("user_id", 5),
+        ("kind", ["time"]),
+        ("question", ""),
+        ("answer", 5),
+        ("facts", "abc"),
+        ("facts", [5]),
+        ("gold_sessions", [5]),
+        ("gold_sessions", "s1"),
+        ("outdated", [5]),
+        ("outdated", None),
+        ("gold_turns", 7),
+        ("gold_turns", ["ab"]),
+        ("gold_turns", [["s", "0"]]),
+        ("gold_turns", [["s", True]]),
+        ("gold_turns", [["s", -1]]),
+        ("gold_turns", [[5, 0]]),
+        ("gold_turns", [["s", 0, 1]]),
+        ("asked_at", "2026-01-05"),
+    ],
+)
+def test_a_question_field_of_the_wrong_type_is_named_with_its_line(copied, field, value):
+    with pytest.raises(ValueError, match=rf"^shop\.questions\.jsonl, line 2: .*{field}"):
+        copied("shop.questions.jsonl", 2, with_field(field, value))
 
 
 @pytest.mark.parametrize(

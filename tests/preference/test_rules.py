@@ -78,6 +78,7 @@ def test_an_emoji_at_the_end_is_kept_whole_or_left_out():
 def test_a_million_characters_and_a_letter_with_a_thousand_accents_are_cut():
     assert len(clean("k", "一" * 1_000_000)[1]) == 500
     assert len(clean("k", "a" + "\u0301" * 1_000)[1]) == 500
+    assert len(clean("k", "a" + "\u0315\u0300" * 500_000)[1]) == 500
 
 
 @pytest.mark.parametrize("bad", [None, 3, b"x", ["x"], "\ud83d"])

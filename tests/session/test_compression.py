@@ -100,24 +100,38 @@ def test_no_fold_parts_a_result_from_its_call(roles):
 
 
 @given(conversations, st.integers(0, 30))
-def test_a_window_is_the_end_of_the_history_and_never_opens_with_a_result(roles, limit):
-    history = turns(*roles)
-    seen = window(history, limit)
-    assert len(seen) <= limit
-    assert seen == history[len(history) - len(seen) :]
-    assert not seen or seen[0].role != "tool"
-    if not any(role.startswith(("tool", "call")) for role in roles):
-        assert len(seen) == min(limit, len(history))
-
-
-@given(conversations, st.integers(0, 30))
-def test_a_window_leaves_out_no_more_than_the_exchange_that_was_cut(roles, limit):
+def test_a_window_is_the_end_of_the_history_without_results_whose_call_was_cut_off(roles, limit):
     history = turns("user", *roles)
     seen = window(history, limit)
+    assert not seen or seen[0].role != "tool"
     if limit >= len(history):
         assert seen == history
-    left_out = history[len(history) - limit : len(history) - len(seen)] if limit else []
-    assert not any(turn.role == "user" for turn in left_out)
+        return
+    last = history[len(history) - limit :]
+    assert [turn for turn in last if turn.role != "tool"] == [turn for turn in seen if turn.role != "tool"]
+    places = {turn.content: i for i, turn in enumerate(history)}
+    assert [places[turn.content] for turn in seen] == sorted(places[turn.content] for turn in seen)
+    assert set(seen) <= set(last)
+
+
+def test_a_call_that_never_got_its_result_does_not_empty_the_window():
+    history = turns("user", "call slow", *["call fast", "tool fast"] * 15, "assistant")
+    assert window(history, 20) == history[-19:]
+    history = turns("user", *[f"call {i}" for i in range(11)], *[f"tool {i}" for i in range(11)])
+    assert [turn.tool_name for turn in window(history, 20)] == [*map(str, range(2, 11)), *map(str, range(2, 11))]
+
+
+def test_a_huge_system_turn_does_not_mean_a_summary_at_every_append():
+    policy = TokenWatermark(8_000, count=len)
+    history = [ChatTurn("system", "x" * 6_100)]
+    folds = 0
+    for _ in range(60):
+        history.append(ChatTurn("user", "y" * 20))
+        span = plan(policy, history)
+        if not span.empty:
+            folds += 1
+            history[span.start : span.stop] = [summary_turn("short")]
+    assert folds <= 2
 
 
 def test_a_window_of_zero_is_just_the_summary():
@@ -125,9 +139,9 @@ def test_a_window_of_zero_is_just_the_summary():
     assert window(history, 0) == history[:1]
 
 
-def test_half_of_a_parallel_exchange_is_left_out_of_a_window():
+def test_of_a_parallel_exchange_a_window_keeps_the_pairs_it_holds_whole():
     history = turns("user", "call a", "call b", "tool b", "tool a", "assistant")
-    assert window(history, 4) == history[5:]
+    assert window(history, 4) == [history[2], history[3], history[5]]
     assert window(history, 5) == history[1:]
 
 

@@ -112,6 +112,7 @@ class SessionMachine(RuleBasedStateMachine):
             await asyncio.sleep(after)
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
+            await asyncio.sleep(20)  # its fold goes on without it
 
         before = self.number
         self.runner.run(go())

@@ -181,6 +181,62 @@ async def test_a_summary_with_half_an_emoji_is_refused_and_traced():
     assert "surrogate" in store.trace[-1].reason
 
 
+@pytest.mark.parametrize("blank", ["", " ", "\u200b", "\0", "\u2060\ufeff", "[conversation summary]", "[会话摘要] "])
+async def test_a_summary_in_which_nothing_can_be_seen_is_no_summary(blank):
+    store = InMemorySessionStore(policy=CountPolicy(4, 2), summarizer=lambda span: blank)
+    await fill(store, 5)
+    assert [turn.content for turn in await store.get_history("s")] == ["turn 3", "turn 4"]
+    assert "blank" in store.trace[-1].reason
+
+
+@pytest.mark.parametrize("bad", [SystemExit, KeyboardInterrupt, asyncio.CancelledError])
+def test_what_an_async_summariser_raises_ends_neither_the_append_nor_the_blocking_loop(bad):
+    async def broken(span: tuple[ChatTurn, ...]) -> str:
+        raise bad
+
+    plain = blocking(InMemorySessionStore(policy=CountPolicy(4, 2), summarizer=broken))
+    for i in range(5):
+        plain.append("s", user(f"turn {i}"))
+    assert [turn.content for turn in plain.get_history("s")] == ["turn 3", "turn 4"]
+
+
+def test_appends_that_are_cancelled_again_and_again_neither_stop_compression_nor_repeat_it():
+    read = []
+
+    async def slow(span: tuple[ChatTurn, ...]) -> str:
+        await asyncio.sleep(5)
+        read.extend(turn for turn in span if not is_summary(turn))
+        return "summary"
+
+    async def go() -> list[ChatTurn]:
+        store = InMemorySessionStore(summarizer=slow)
+        for i in range(600):
+            try:
+                await asyncio.wait_for(store.append("s", user(f"turn {i}")), 0.2)
+            except TimeoutError:
+                continue
+        await asyncio.sleep(20)
+        return await store.get_history("s")
+
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        history = runner.run(go())
+    assert sum(is_summary(turn) for turn in history) == 1
+    assert len({turn.content for turn in read}) == len(read)
+    assert len(read) + len(history) - 1 == 600
+
+
+async def test_a_count_that_fails_on_the_summary_is_a_failed_summary_and_no_failed_append():
+    def count(text: str) -> int:
+        if "BOOM" in text:
+            raise ValueError("special token")
+        return 10
+
+    store = InMemorySessionStore(policy=TokenWatermark(100, count=count), summarizer=lambda span: "BOOM")
+    await fill(store, 12)
+    assert (await store.get_history("s"))[-1] == user("turn 11")
+    assert "special token" in store.trace[0].reason
+
+
 async def test_keep_tries_again_and_truncates_only_above_the_hard_line():
     calls = []
 
@@ -303,7 +359,20 @@ async def test_a_bad_limit_is_refused_by_name(bad):
         await InMemorySessionStore().get_window("s", bad)
 
 
-@pytest.mark.parametrize(("option", "value"), [("on_failure", "retry"), ("summarizer", "gpt")])
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("on_failure", "retry"),
+        ("summarizer", "gpt"),
+        ("policy", CountPolicy),
+        ("policy", 5),
+        ("clock", 5),
+        ("summary_timeout_s", "10"),
+        ("summary_timeout_s", 0),
+        ("longest_summary", -5),
+        ("longest_summary", None),
+    ],
+)
 def test_a_bad_option_is_refused_when_the_store_is_made(option, value):
     with pytest.raises(ValueError, match=option):
         InMemorySessionStore(**{option: value})

@@ -50,6 +50,14 @@ async def test_fed_in_pieces_every_turn_is_read_once_and_the_cap_holds(kind, cou
     assert text == " ".join(read)
 
 
+async def test_a_piece_without_a_summary_fails_the_whole_so_that_no_turn_is_dropped():
+    store = InMemorySessionStore(summarizer=in_pieces(scripted("", "ok"), 10), on_failure="keep")
+    for turn in turns(41):
+        await store.append("s", turn)
+    assert await store.get_history("s") == turns(41)
+    assert "blank" in store.trace[-1].reason
+
+
 @pytest.mark.parametrize("bad", [1, 0, -3, "10", None])
 def test_a_cap_that_leaves_no_room_beside_the_summary_is_refused(bad):
     with pytest.raises(ValueError, match="max_turns"):

@@ -63,7 +63,8 @@ def _load(name_or_path: str) -> Any:
         from sentence_transformers import SentenceTransformer
     except ImportError as error:
         raise ImportError(
-            f"{name_or_path!r} needs sentence-transformers, which is missing: pip install 'tri-memory[full]'"
+            f"{name_or_path!r} needs sentence-transformers, which is missing: pip install sentence-transformers "
+            "(on Linux install a CPU build of torch first, or pip fetches the CUDA libraries too)"
         ) from error
     if Path(name_or_path).exists():
         try:

@@ -36,7 +36,7 @@ async def archive(
     Again for the same session: the record is replaced, and the store keeps its first `created_at`. The session itself
     stays as it is. `longest_summary` counts characters.
     Raises ArchiveError for a summariser that raises, is late, or gives no text, blank text or too much of it, and for
-    an embedder that raises.
+    an embedder that raises or gives anything but one finite vector of its own size, not all zeros.
     """
     require_text("session_id", session_id)
     require_text("user_id", user_id)
@@ -81,5 +81,14 @@ async def _embedding(summary: str, embedder: Embedder) -> NDArray[np.float32]:
         rows = await asyncio.to_thread(embedder.encode, [summary])
     except Exception as error:
         raise ArchiveError(f"the embedder {embedder.name} raised {type(error).__name__}: {error}") from error
-    vector: NDArray[np.float32] = rows[0]
+    try:
+        matrix = np.asarray(rows, np.float32)
+    except (TypeError, ValueError):
+        raise ArchiveError(f"the embedder {embedder.name} returned {shown(rows)}, not an array of numbers") from None
+    if matrix.shape != (1, embedder.dimensions):
+        wanted = (1, embedder.dimensions)
+        raise ArchiveError(f"the embedder {embedder.name} returned an array of shape {matrix.shape}, not {wanted}")
+    if not np.isfinite(matrix).all() or not matrix.any():
+        raise ArchiveError(f"the embedder {embedder.name} returned a vector of zeros, or one with NaN or infinity")
+    vector: NDArray[np.float32] = matrix[0]
     return vector

@@ -5,7 +5,6 @@ Format: `data/README.md`. A broken file is a ValueError that names the file and 
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -14,7 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tri_memory.contracts import ChatTurn
+from tri_memory.contracts import ChatTurn, require_count, require_text, shown
+from tri_memory.lab.fields import Row, an_object, at, field, from_json, items, moment, rows, string, text, texts
 
 LANGUAGES = ("en", "zh")
 TRADES = ("shop", "device", "coach")
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One visit of one person, with the summary that a colleague wrote by hand."""
+    """One visit of one person, with the summary that a colleague wrote by hand ("" where a loaded file has none)."""
 
     session_id: str
     user_id: str
@@ -47,7 +47,11 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What the person may ask later, and where the answer stands. `facts` are copied from the gold turns."""
+    """What the person may ask later, and where the answer stands. `facts` are copied from the gold turns.
+
+    `kind` is one of `KINDS` in the kit's own data; a loaded file may bring others, such as `"multi_hop"`, and may say
+    when the question was asked.
+    """
 
     question_id: str
     user_id: str
@@ -58,11 +62,12 @@ class Question:
     gold_turns: tuple[tuple[str, int], ...]
     facts: tuple[str, ...]
     outdated: tuple[str, ...] = ()
+    asked_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """Sessions in order of user and time, and the questions about them."""
+    """Sessions in order of user and time, and the questions about them. `language` is "en", "zh" or "other"."""
 
     language: str
     sessions: tuple[Session, ...]
@@ -76,7 +81,7 @@ class Dataset:
         return [session for session in self.sessions if session.user_id == user_id]
 
     def turns_of(self, user_id: str) -> list[ChatTurn]:
-        """All five visits of one person as one long conversation."""
+        """All visits of one person as one long conversation."""
         return [turn for session in self.of(user_id) for turn in session.turns]
 
 
@@ -94,47 +99,68 @@ def load(language: str = "en") -> Dataset:
     if language not in LANGUAGES:
         raise ValueError(f"language must be one of {LANGUAGES}, got {language!r}")
     folder = data_folder() / language
-    sessions = [s for trade in TRADES for s in _read(folder / f"{trade}.sessions.jsonl", _session)]
-    questions = [q for trade in TRADES for q in _read(folder / f"{trade}.questions.jsonl", _question)]
+    sessions = [s for trade in TRADES for s in _read(folder / f"{trade}.sessions.jsonl", parse_session)]
+    questions = [q for trade in TRADES for q in _read(folder / f"{trade}.questions.jsonl", _own_question)]
     sessions.sort(key=lambda session: (session.user_id, session.started_at))
     return Dataset(language, tuple(sessions), tuple(questions))
 
 
-def _read(path: Path, parse: Callable[[dict[str, Any]], T]) -> Iterator[T]:
-    with path.open(encoding="utf-8") as lines:
+def _read(path: Path, parse: Callable[[Row], T]) -> Iterator[T]:
+    with path.open("rb") as lines:  # as bytes, so that text that is not UTF-8 is the fault of its line and no other
         for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            try:
-                yield parse(json.loads(line))
-            except KeyError as missing:
-                raise ValueError(f"{path.name}, line {number}: the field {missing} is missing") from missing
-            except (ValueError, TypeError, AttributeError) as error:
-                raise ValueError(f"{path.name}, line {number}: {error}") from error
+            if line.strip():
+                with at(f"{path.name}, line {number}"):
+                    parsed = parse(an_object("a line", from_json(_utf8(line))))
+                yield parsed
 
 
-def _session(row: dict[str, Any]) -> Session:
-    started_at = datetime.fromisoformat(row["started_at"])
-    if started_at.tzinfo is None:
-        raise ValueError(f"started_at needs an offset such as +00:00, got {row['started_at']!r}")
-    turns = tuple(ChatTurn(t["role"], t["content"], t.get("toolName")) for t in row["turns"])
-    return Session(row["session_id"], row["user_id"], started_at, row["summary"], turns)
+def _utf8(line: bytes) -> str:
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"byte {error.start} is not UTF-8 ({error.reason}); save the file as UTF-8") from error
 
 
-def _question(row: dict[str, Any]) -> Question:
-    if row["kind"] not in KINDS:
-        raise ValueError(f"kind must be one of {KINDS}, got {row['kind']!r}")
+def parse_session(row: Row) -> Session:
+    """One session from its JSON object; ValueError names the field that is missing or of the wrong type."""
+    started_at = moment(row, "started_at")
+    turns = tuple(parse_turn(turn) for turn in rows(row, "turns"))
+    if not turns:
+        raise ValueError("turns must hold at least one turn; got []")
+    return Session(text(row, "session_id"), text(row, "user_id"), started_at, string(row, "summary"), turns)
+
+
+def parse_turn(row: Row) -> ChatTurn:
+    """`{"role": …, "content": …, "toolName": …}`; the last may be absent."""
+    return ChatTurn(field(row, "role"), field(row, "content"), row.get("toolName"))
+
+
+def parse_question(row: Row) -> Question:
+    """One question from its JSON object, of any kind; ValueError names the field."""
     return Question(
-        row["question_id"],
-        row["user_id"],
-        row["kind"],
-        row["question"],
-        row["answer"],
-        tuple(row["gold_sessions"]),
-        tuple((session_id, int(index)) for session_id, index in row["gold_turns"]),
-        tuple(row["facts"]),
-        tuple(row.get("outdated", ())),
+        text(row, "question_id"),
+        text(row, "user_id"),
+        text(row, "kind"),
+        text(row, "question"),
+        string(row, "answer"),
+        texts(row, "gold_sessions"),
+        tuple(_gold_turn(f"gold_turns[{i}]", pair) for i, pair in enumerate(items(row, "gold_turns"))),
+        texts(row, "facts"),
+        texts({"outdated": []} | row, "outdated"),
+        moment(row, "asked_at") if "asked_at" in row else None,
     )
+
+
+def _gold_turn(name: str, pair: Any) -> tuple[str, int]:
+    if not (isinstance(pair, list) and len(pair) == 2):
+        raise ValueError(f"{name} must be a pair [session_id, index of the turn]; got {shown(pair)}")
+    return require_text(f"{name}[0]", pair[0]), require_count(f"{name}[1]", pair[1])
+
+
+def _own_question(row: Row) -> Question:
+    if field(row, "kind") not in KINDS:
+        raise ValueError(f"kind must be one of {KINDS}, got {shown(row['kind'])}")
+    return parse_question(row)
 
 
 def problems(dataset: Dataset) -> list[str]:
@@ -143,9 +169,9 @@ def problems(dataset: Dataset) -> list[str]:
     found = [f"{i}: appears {n} times" for i, n in Counter(s.session_id for s in dataset.sessions).items() if n > 1]
     found += [f"{i}: appears {n} times" for i, n in Counter(q.question_id for q in dataset.questions).items() if n > 1]
     for session in dataset.sessions:
-        found += [f"{session.session_id}: {text}" for text in _session_problems(session, dataset.language)]
+        found += [f"{session.session_id}: {what}" for what in _session_problems(session, dataset.language)]
     for question in dataset.questions:
-        found += [f"{question.question_id}: {text}" for text in _question_problems(question, by_id)]
+        found += [f"{question.question_id}: {what}" for what in _question_problems(question, by_id)]
     return found
 
 
@@ -184,9 +210,9 @@ def _question_problems(question: Question, sessions: dict[str, Session]) -> Iter
         yield "gold of another person"
     if {s for s, _ in question.gold_turns} != set(question.gold_sessions):
         yield "gold_turns and gold_sessions name different sessions"
-    text = "\n".join(sessions[s].turns[i].content for s, i in question.gold_turns)
+    said = "\n".join(sessions[s].turns[i].content for s, i in question.gold_turns)
     for fact in question.facts:
-        if fact not in text:
+        if fact not in said:
             yield f"the fact {fact!r} is not in the gold turns"
         if len(fact) > 40:
             yield f"the fact {fact!r} is longer than 40 characters"

@@ -42,8 +42,9 @@ def clean_text(name: str, text: str, longest: int) -> str:
     if not isinstance(text, str):
         raise ValueError(f"{name} must be a string; got {shown(text)}")
     refuse_surrogates(name, text)
-    text = _BREAKS.sub(" ", unicodedata.normalize("NFC", text))
-    text = _STRAY_JOINER.sub("", _INVISIBLE.sub("", text)).strip()
+    text = _INVISIBLE.sub("", _BREAKS.sub(" ", text)).strip()
+    text = unicodedata.normalize("NFC", text[: 8 * longest])  # on a long run of accents its time grows with the square
+    text = _STRAY_JOINER.sub("", text).strip()
     return cut(unicodedata.normalize("NFC", text), longest)
 
 

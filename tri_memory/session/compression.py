@@ -14,6 +14,7 @@ from itertools import accumulate
 from typing import NamedTuple, Protocol
 
 from tri_memory.contracts import ChatTurn, require_count, shown
+from tri_memory.session.exchanges import exchanges, inside_exchanges
 from tri_memory.session.tokens import estimate_tokens
 from tri_memory.summary import PREFIXES, is_summary
 
@@ -137,13 +138,22 @@ class TokenWatermark:
 
     def plan(self, turns: Sequence[ChatTurn], weights: Sequence[int]) -> Span:
         total = sum(weights)
-        if total <= self.high_line:
+        if total <= self.high_line or self._gains_too_little(turns, weights):
             return Span(0, 0)
         to_shed = total + self._summary_cost(turns, weights) - self.low_line
         start = _pinned(turns)
         shed = accumulate(weights[start:])
         wanted = next((i for i, weight in enumerate(shed, start + 1) if weight >= to_shed), len(turns))
         return _plan(turns, weights, self.hard_line, lambda cuts: _after_or_before(cuts, wanted))
+
+    def _gains_too_little(self, turns: Sequence[ChatTurn], weights: Sequence[int]) -> bool:
+        """With an own system turn that alone fills the window to the high line, every append is over it. Then a fold
+        waits until it can shed half of what is left of the window, or a quarter of the low line."""
+        pinned = weights[0] if _pinned(turns) else 0
+        if pinned <= self.high_line:
+            return False
+        sheddable = sum(weights[head(turns) : -1])
+        return sheddable < max(self.context_tokens - pinned, self.low_line // 2) // 2
 
     def _summary_cost(self, turns: Sequence[ChatTurn], weights: Sequence[int]) -> int:
         reckoned = self.count(PREFIXES["en"]) + min(self.summary_tokens, self.low_line // 5)
@@ -157,14 +167,17 @@ def head(turns: Sequence[ChatTurn]) -> int:
 
 
 def window(turns: Sequence[ChatTurn], limit: int) -> list[ChatTurn]:
-    """The head, then the last `limit` other turns; a tool exchange that was cut in two is left out."""
+    """The head, then the last `limit` other turns without the tool results whose call was cut off."""
     first = head(turns)
     start = max(first, len(turns) - limit)
-    if start > first and any(turn.role == "tool" for turn in turns[start:]):
-        start = next((cut for cut in _cuts(turns) if cut >= start), len(turns))
-    while start < len(turns) and turns[start].role == "tool":
-        start += 1
-    return [*turns[:first], *turns[start:]]
+    if start == first:
+        kept = list(turns[start:])
+    else:
+        call_of = dict(exchanges(turns)[0])
+        kept = [turns[i] for i in range(start, len(turns)) if call_of.get(i, i) >= start]
+    while kept and kept[0].role == "tool" and len(turns) > len(kept):
+        del kept[0]
+    return [*turns[:first], *kept]
 
 
 def _pinned(turns: Sequence[ChatTurn]) -> int:
@@ -194,30 +207,8 @@ def _span(turns: Sequence[ChatTurn], stop: int | None) -> Span:
 
 def _cuts(turns: Sequence[ChatTurn], anywhere: bool = False) -> list[int]:
     """Where a history may be cut: the new part begins at such an index. The newest turn is never cut off."""
-    inside = set() if anywhere else _inside_tool_exchanges(turns)
+    inside = set() if anywhere else inside_exchanges(turns)
     return [i for i in range(head(turns) + 1, len(turns)) if i not in inside]
-
-
-def _inside_tool_exchanges(turns: Sequence[ChatTurn]) -> set[int]:
-    """Cuts that would part a result from its call. A call is answered by the next tool turn of its name; where nobody
-    called that name, by the assistant turn right before the run of results; calls wait until the user speaks again."""
-    inside: set[int] = set()
-    waiting: list[tuple[int, str]] = []
-    for i, turn in enumerate(turns):
-        if turn.role == "user":
-            waiting.clear()
-        elif turn.role == "assistant" and turn.tool_name:
-            waiting.append((i, turn.tool_name))
-        elif turn.role == "tool":
-            call = next((c for c in waiting if c[1] == turn.tool_name), None)
-            if call:
-                waiting.remove(call)
-                inside.update(range(call[0] + 1, i + 1))
-            elif turns[i - 1].role in ("assistant", "tool"):
-                inside.add(i)
-    for call_at, _ in waiting:
-        inside.update(range(call_at + 1, len(turns)))
-    return inside
 
 
 def _before_or_after(cuts: list[int], wanted: int) -> int | None:

@@ -9,8 +9,9 @@ from datetime import datetime
 from typing import Literal
 
 from tri_memory.contracts import ChatTurn, shown
+from tri_memory.embedding.texts import is_blank
 from tri_memory.session.compression import CompressionPolicy
-from tri_memory.summary import Summarizer, call_summarizer, summary_turn
+from tri_memory.summary import Summarizer, call_summarizer, summary_text, summary_turn
 
 OnFailure = Literal["truncate", "keep"]
 Outcome = Literal["folded", "truncated", "kept"]
@@ -60,14 +61,15 @@ async def condense(
         raise SummaryFailed(f"the summariser raised {type(error).__name__}: {error}") from error
     if not isinstance(text, str):
         raise SummaryFailed(f"the summariser returned {shown(text)}, not text")
-    if not text.strip():
-        raise SummaryFailed("the summariser returned a blank text")
     if len(text) > longest:
         raise SummaryFailed(f"the summary has {len(text):,} characters, more than {longest:,}")
     try:
         turn = summary_turn(text)
-    except ValueError as error:
-        raise SummaryFailed(f"the summary can't be stored: {error}") from error
-    if policy.weigh(turn) > policy.summary_line:
-        raise SummaryFailed(f"the summary weighs {policy.weigh(turn):,}, more than {policy.summary_line:,}")
+        weight = policy.weigh(turn)
+    except Exception as error:
+        raise SummaryFailed(f"the summary can't be kept: {error}") from error
+    if is_blank(summary_text(turn)):
+        raise SummaryFailed("the summariser returned a blank text")
+    if weight > policy.summary_line:
+        raise SummaryFailed(f"the summary weighs {weight:,}, more than {policy.summary_line:,}")
     return turn

@@ -5,6 +5,7 @@ What it does not do: outlive the process, or be shared between processes. `redis
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections import deque
 from dataclasses import dataclass, field
@@ -50,6 +51,17 @@ class InMemorySessionStore:
         summary_timeout_s: float = 10.0,
         longest_summary: int = 2_000,
     ) -> None:
+        if policy is not None and (isinstance(policy, type) or not hasattr(policy, "plan")):
+            raise ValueError(f"policy must be a CountPolicy(…), a TokenWatermark(…) or the like; got {shown(policy)}")
+        if not callable(clock):
+            raise ValueError(f"clock must be a function that returns an aware time; got {shown(clock)}")
+        if (
+            isinstance(summary_timeout_s, bool)
+            or not isinstance(summary_timeout_s, int | float)
+            or summary_timeout_s <= 0
+        ):
+            raise ValueError(f"summary_timeout_s must be a number of seconds above 0; got {shown(summary_timeout_s)}")
+        require_count("longest_summary", longest_summary, least=1)
         if on_failure not in ("truncate", "keep"):
             raise ValueError(f"on_failure must be 'truncate' or 'keep'; got {shown(on_failure)}")
         if summarizer is not None and not callable(summarizer):
@@ -63,6 +75,7 @@ class InMemorySessionStore:
         self.trace: deque[FoldRecord] = deque(maxlen=1_000)
         self._sessions: dict[str, _Session] = {}
         self._activity = count(1)
+        self._folds: set[asyncio.Task[None]] = set()
         self._lock = threading.Lock()  # held for list surgery only, never while a summary is written
 
     async def append(self, session_id: str, turn: ChatTurn) -> None:
@@ -84,7 +97,10 @@ class InMemorySessionStore:
                 return
             span = self._claim(session)
         if not span.empty:
-            await self._fold(session_id, session, span)
+            fold = asyncio.ensure_future(self._fold(session_id, session, span))
+            self._folds.add(fold)
+            fold.add_done_callback(self._folds.discard)
+            await asyncio.shield(fold)  # a caller that is cancelled doesn't throw the summary away
 
     async def get_window(self, session_id: str, limit: int = 20) -> list[ChatTurn]:
         require_count("limit", limit)

@@ -6,13 +6,13 @@ The span that a summariser gets may begin with the previous summary turn; what i
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
 
 from tri_memory.contracts import ChatTurn, require_count
+from tri_memory.embedding.texts import is_blank
 from tri_memory.endpoint import Message, OpenAIModel, endpoint_from_env
 from tri_memory.session.tokens import estimate_tokens
-from tri_memory.summary import Summarizer, is_summary, summary_text, summary_turn
+from tri_memory.summary import Summarizer, call_summarizer, is_summary, summary_text, summary_turn
 
 INSTRUCTIONS = (
     "You condense a conversation between a user and an assistant, so that the assistant can go on from your text "
@@ -62,9 +62,12 @@ def in_pieces(summarizer: Summarizer, max_turns: int) -> Summarizer:
     async def summarize(turns: Sequence[ChatTurn]) -> str:
         waiting = list(turns)
         while len(waiting) > max_turns:
-            text = await _text(summarizer, waiting[:max_turns])
+            text = await call_summarizer(summarizer, waiting[:max_turns])
+            if is_blank(text):
+                raise ValueError("the summary of a piece is blank")
             waiting[:max_turns] = [summary_turn(text)]
-        return await _text(summarizer, waiting)
+        text = await call_summarizer(summarizer, waiting)
+        return str(text)
 
     return summarize
 
@@ -127,8 +130,3 @@ def _request(summary: str, piece: str) -> list[Message]:
     earlier = f"earlier summary: {summary.replace('<', '&lt;')}\n" if summary else ""
     fenced = f"<conversation>\n{earlier}{piece}\n</conversation>"
     return [{"role": "system", "content": INSTRUCTIONS}, {"role": "user", "content": fenced}]
-
-
-async def _text(summarizer: Summarizer, turns: Sequence[ChatTurn]) -> str:
-    text = summarizer(turns)
-    return await text if inspect.isawaitable(text) else text
