@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from tri_memory.agent.prompt import SYSTEM, Message, read_data
 from tri_memory.agent.sentences import split
-from tri_memory.summary import PREFIXES
 
 LONGEST_MESSAGE = 20_000  # characters of one message that are read
 LONGEST_SENTENCE = 400  # characters; a longer one becomes several
@@ -16,7 +15,7 @@ MOST_OF_ONE = 200  # passages of one message that are read, so that a long one d
 MOST_PASSAGES = 2_000  # of a longer prompt, the last ones are read
 
 SPOKEN = ("user", "assistant")
-_FENCE = re.compile(r'^<memory name="(preferences|episodes)">\n(.*?)\n</memory>$', re.DOTALL | re.MULTILINE)
+_FENCE = re.compile(r'^<memory name="(preferences|episodes|summary)">\n(.*?)\n</memory>$', re.DOTALL | re.MULTILINE)
 _DATED = re.compile(r"^\[(\d{4}-\d\d-\d\d)\] ")
 
 
@@ -46,12 +45,10 @@ def _pieces(sentence: str) -> list[str]:
 def _parts(messages: Sequence[Message]) -> Iterator[tuple[str, str, str]]:
     for message in messages:
         role, content = message["role"], message["content"]
-        if role != "system":
-            yield content, role, ""
-        elif content.startswith(tuple(PREFIXES.values())):
-            yield content.split("] ", 1)[1], "summary", ""
-        else:
+        if role == "system":
             yield from _system_parts(content)
+        else:
+            yield content, role, ""
 
 
 def _system_parts(content: str) -> Iterator[tuple[str, str, str]]:

@@ -14,7 +14,7 @@ from datetime import UTC
 from tri_memory.contracts import ChatTurn, Recollection
 from tri_memory.endpoint import Message as Message
 from tri_memory.session.tokens import estimate_tokens
-from tri_memory.summary import is_summary
+from tri_memory.summary import is_summary, summary_text
 
 SYSTEM = (
     "Answer in the user's language, from what stands in this prompt; where the answer is not in it, say so. "
@@ -63,7 +63,7 @@ def sections(
     system: str = SYSTEM,
 ) -> list[Section]:
     """The same prompt, part by part with its price; parts without text are left out."""
-    summaries = [turn.content for turn in window[:2] if is_summary(turn)]
+    summaries = [as_message(turn)["content"] for turn in window[:2] if is_summary(turn)]
     spoken = [as_message(turn) for turn in window if not is_summary(turn)]
     if question is not None:
         spoken.append({"role": "user", "content": question})
@@ -101,8 +101,10 @@ def as_message(turn: ChatTurn) -> Message:
     """A turn as an endpoint takes it.
 
     A tool's call and result become assistant messages: the role `tool` needs call ids, which a turn doesn't keep, and
-    a result must not gain the authority of a system message.
+    a result must not gain the authority of a system message. Nor must what a summary has of it, so that is fenced.
     """
+    if is_summary(turn):
+        return {"role": "system", "content": _fence("summary", [as_data(summary_text(turn))])}
     if turn.role == "tool":
         return {"role": "assistant", "content": f"[{turn.tool_name or 'tool'} returned] {turn.content}"}
     if turn.tool_name:

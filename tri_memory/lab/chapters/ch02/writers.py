@@ -61,7 +61,11 @@ class PlanCommitWriter:
         return await self.store.get_history("desk")
 
 
-WRITERS = {"racing": RacingWriter, "serial": SerialWriter, "plan-commit": PlanCommitWriter}
+WRITERS: dict[str, type[RacingWriter] | type[PlanCommitWriter]] = {
+    "racing": RacingWriter,
+    "serial": SerialWriter,
+    "plan-commit": PlanCommitWriter,
+}
 COLOURS = {"racing": ORANGE, "serial": BLUE, "plan-commit": GREEN}
 
 
