@@ -1,6 +1,8 @@
 import importlib.util
 import tempfile
+import tomllib
 from importlib import metadata
+from pathlib import Path
 
 import pytest
 
@@ -53,6 +55,25 @@ def test_a_package_that_is_there_shows_its_version_once_and_needed_beats_optiona
     checks = found(monkeypatch, "numpy>=1; extra == 'full'", "numpy>=2.0", "tri-memory[test]; extra == 'full'")
 
     assert checks == [Check("numpy", "OK", metadata.version("numpy"))]
+
+
+def test_the_tools_of_the_authors_are_no_line(monkeypatch):
+    tools = [f"no-{tool}; extra == '{extra}'" for extra in ("test", "full") for tool in ("linter", "runner")]
+    checks = found(monkeypatch, *tools, "no-browser; extra == 'browser'", "no-torch; extra == 'full'", "numpy")
+
+    assert [check.name for check in checks] == ["numpy", "no-torch"]
+
+
+def test_what_the_kit_itself_names_for_learners_holds_no_tool_of_the_authors(monkeypatch):
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    wanted = [f"{name}; extra == '{extra}'" for extra, names in extras.items() for name in names]
+    copied = [f"{name}; extra == 'full'" for name in extras["test"] + extras["browser"]]  # as the build does
+
+    names = {check.name for check in found(monkeypatch, *project["dependencies"], *wanted, *copied)}
+
+    assert names >= {"numpy", "openai", "sentence-transformers", "torch", "fakeredis", "testcontainers"}
+    assert not names & {"mypy", "ruff", "pytest", "pytest-asyncio", "hypothesis", "packaging", "pyyaml", "playwright"}
 
 
 def test_a_package_that_was_never_installed_is_told_how(monkeypatch):

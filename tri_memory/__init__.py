@@ -50,7 +50,7 @@ def __getattr__(name: str) -> Any:
 
 
 def missing_package(error: ModuleNotFoundError) -> ImportError:
-    """The error that says how to install the missing package; `error` itself where one of ours or Python's is missing."""
+    """The error that says how to install what is missing; `error` itself where that is ours or Python's own."""
     package = (error.name or "").partition(".")[0]
     if package in ("", __name__) or package in sys.stdlib_module_names:
         return error

@@ -53,15 +53,20 @@ def checks(env: Mapping[str, str] | None = None) -> Iterator[Check]:
 
 
 def packages() -> Iterator[Check]:
-    """The packages that the kit's own metadata names: needed ones first, then those of the extras."""
+    """The packages that the kit's own metadata names: needed ones first, then those that a learner may want.
+
+    Those are the extra `full` without the tools of the authors, which are its extras `test` and `browser`.
+    """
     try:
         wanted = metadata.requires("tri-memory") or []
     except metadata.PackageNotFoundError:
         yield Check("tri-memory", "FAIL", f"runs without being installed; {INSTALL}")
         return
-    seen = set()
-    for name, least, extra in sorted(map(_parsed, wanted), key=lambda parsed: parsed[2]):
-        if name not in seen and name != "tri-memory":
+    parsed = sorted(map(_parsed, wanted), key=lambda requirement: requirement[2])
+    authors = {name for name, _, extra in parsed if extra in ("test", "browser")}  # the build copies them into `full`
+    seen = {"tri-memory"}
+    for name, least, extra in parsed:
+        if name not in seen and not (extra and name in authors):
             seen.add(name)
             yield _package(name, least, optional=bool(extra))
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import traceback
 
 import pytest
@@ -89,6 +90,14 @@ async def test_an_endpoint_that_hangs_is_given_up_after_the_limit():
     assert "no answer within 0.2 s" in message
 
 
+async def test_429_with_a_pause_longer_than_the_limit_says_429():
+    message, asked = await failure(Step(429, headers={"retry-after": "60"}), timeout_s=0.5)
+
+    assert "answered 429, too many requests or no credit left, and nothing better within 0.5 s" in message
+    assert "no answer" not in message
+    assert asked == 1
+
+
 @pytest.mark.parametrize(
     "step",
     [
@@ -98,8 +107,9 @@ async def test_an_endpoint_that_hangs_is_given_up_after_the_limit():
         Step(body=b"[]"),
         Step(body=b'{"choices": []}'),
         Step(body=b"\xff\xfe"),
+        Step(body=b"[" * 200_000 + b"]" * 200_000),
     ],
-    ids=["cut JSON", "a web page", "an empty object", "a list", "no choices", "no text"],
+    ids=["cut JSON", "a web page", "an empty object", "a list", "no choices", "no text", "nested too deep"],
 )
 async def test_what_is_no_chat_completion_is_said_to_be_none(step):
     message, _ = await failure(step)
@@ -140,10 +150,76 @@ def test_neither_key_nor_password_is_in_its_repr():
     assert shown == "OpenAIModel('m', base_url='http://127.0.0.1:9/v1')"
 
 
-@pytest.mark.parametrize("url", ["nonsense", "ftp://x/v1", "http://", "", None])
+BAD_URLS = ["nonsense", "ftp://x/v1", "http://", "http://x:abc/v1", "http://x:99999/v1", "http://x:0", "http://[bad/v1"]
+
+
+@pytest.mark.parametrize("url", [*BAD_URLS, "http://x/v1\n", "http://x y/v1", "http://x\u200b/v1", "", None])
 def test_a_url_that_is_none_is_refused(url):
-    with pytest.raises(ValueError, match="base_url"):
+    with pytest.raises(ValueError, match=r"^base_url"):
         OpenAIModel("m", base_url=url)
+
+
+@pytest.mark.parametrize("url", BAD_URLS)
+def test_a_url_in_the_environment_that_is_none_is_quoted_with_its_variable(url):
+    with pytest.raises(ModelError, match=r"^OPENAI_BASE_URL: .*unset OPENAI_BASE_URL") as caught:
+        model_from_env({"OPENAI_MODEL": "m", "OPENAI_BASE_URL": url})
+    assert repr(url) in str(caught.value)
+
+
+def test_a_url_that_is_refused_is_shown_without_its_password():
+    with pytest.raises(ValueError, match="'http://x:abc/v1'") as caught:
+        OpenAIModel("m", base_url=f"http://ann:{KEY}@x:abc/v1?key={KEY}")
+    assert KEY not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "named"),
+    [
+        ("timeout_s", "5", "'5'"),
+        ("timeout_s", 0, "0"),
+        ("timeout_s", float("nan"), "nan"),
+        ("timeout_s", float("inf"), "inf"),
+        ("timeout_s", True, "True"),
+        ("retries", "x", "'x'"),
+        ("retries", -1, "-1"),
+        ("retries", 1.5, "1.5"),
+        ("api_key", 5, "int"),
+        ("api_key", None, "NoneType"),
+    ],
+)
+def test_an_argument_that_cannot_be_right_is_refused_at_once_and_named(field, value, named):
+    with pytest.raises(ValueError, match=f"^{field} must be .*got {named}$"):
+        OpenAIModel("m", **{field: value})
+
+
+@pytest.mark.parametrize("key", [f"{KEY}é", f"{KEY[:9]}\u200b{KEY[9:]}", f"{KEY[:9]}\n{KEY[9:]}", f"{KEY[:9]}\ud83d"])
+def test_a_key_that_no_header_can_carry_is_refused_and_never_shown(key):
+    with pytest.raises(ValueError, match=r"^api_key has characters that no header can carry") as caught:
+        OpenAIModel("m", api_key=key)
+    with pytest.raises(ModelError, match=r"^OPENAI_API_KEY: api_key has characters") as from_env:
+        model_from_env({"OPENAI_API_KEY": key, "OPENAI_MODEL": "m"})
+    for error in (caught, from_env):
+        assert KEY[:9] not in "".join(traceback.format_exception_only(error.value))
+
+
+async def test_a_proxy_that_the_client_cannot_use_is_an_error_with_the_way_out(monkeypatch):
+    monkeypatch.setenv("ALL_PROXY", f"gopher://ann:{KEY}@127.0.0.1:9")
+    with pytest.raises(ModelError, match="check HTTP_PROXY, HTTPS_PROXY and ALL_PROXY, or unset") as caught:
+        await OpenAIModel("m", base_url="http://x/v1")(MESSAGES)
+    assert KEY not in "".join(traceback.format_exception(caught.value))
+
+
+async def test_a_socks_proxy_without_its_package_says_so(monkeypatch):
+    monkeypatch.setitem(sys.modules, "socksio", None)
+    monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:9")
+    with pytest.raises(ModelError, match=r"ImportError: .*socksio.*check HTTP_PROXY"):
+        await OpenAIModel("m", base_url="http://x/v1")(MESSAGES)
+
+
+async def test_messages_that_cannot_be_sent_are_not_blamed_on_the_answer():
+    with Endpoint(Step()) as endpoint, pytest.raises(ModelError, match="could not be asked"):
+        await OpenAIModel("m", base_url=endpoint.url)([{"role": "user", "content": object()}])
+    assert endpoint.asked == []
 
 
 @pytest.mark.parametrize("env", [{}, {"OPENAI_MODEL": "m"}, {"OPENAI_API_KEY": " ", "OPENAI_BASE_URL": ""}])

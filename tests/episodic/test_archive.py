@@ -164,6 +164,31 @@ async def test_an_embedder_that_raises_is_named_and_nothing_is_stored(house):
     assert await house.recalled() == []
 
 
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([], r"shape \(0,\), not \(1, 256\)"),
+        (None, r"shape \(\), not"),
+        ("vector", "'vector', not an array of numbers"),
+        ([[1.0], [1.0, 2.0]], "not an array of numbers"),
+        (np.ones(256), r"shape \(256,\), not"),
+        (np.ones((1, 64)), r"shape \(1, 64\), not"),
+        (np.ones((2, 256)), r"shape \(2, 256\), not"),
+        (np.zeros((1, 256)), "a vector of zeros"),
+        (np.full((1, 256), np.nan), "NaN or infinity"),
+        (np.full((1, 256), np.inf), "NaN or infinity"),
+    ],
+    ids=["empty", "None", "text", "ragged", "flat", "short", "two rows", "zeros", "NaN", "infinity"],
+)
+async def test_an_embedder_that_gives_no_vector_is_named_and_nothing_is_stored(house, monkeypatch, rows, message):
+    await house.say()
+    embedder = HashingEmbedder()
+    monkeypatch.setattr(embedder, "encode", lambda texts: rows)
+    with pytest.raises(ArchiveError, match=f"session 's1'.*the embedder hashing-256 returned .*{message}"):
+        await house.archive(embedder=embedder)
+    assert await house.recalled() == []
+
+
 async def test_a_failure_leaves_the_earlier_record_as_it_was(house):
     await house.say()
     await house.archive()

@@ -8,5 +8,8 @@ from importlib.util import find_spec
 import tri_memory
 
 for _package in ("numpy", "regex", "pandas", "matplotlib", "ipywidgets", "IPython"):
-    if find_spec(_package) is None:
-        raise tri_memory.missing_package(ModuleNotFoundError(name=_package))
+    try:
+        if find_spec(_package) is None:
+            raise ModuleNotFoundError(name=_package)
+    except ModuleNotFoundError as error:
+        raise tri_memory.missing_package(error) from None
