@@ -11,9 +11,12 @@ import sys
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 import tri_memory
+
+try:
+    import typer
+except ModuleNotFoundError as error:
+    raise tri_memory.missing_package(error) from None
 
 if TYPE_CHECKING:
     from tri_memory.agent.chat import Chat

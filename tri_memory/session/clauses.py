@@ -55,7 +55,8 @@ _HEAD = {
 }
 _TAIL = {
     "en": re.compile(
-        r"\b(?:please(?: remember)?|thanks|thank you|though|by the way|I think|I suppose|mind|too|as well|really|then|anyway|you know"
+        r"\b(?:please(?: remember)?|thanks|thank you|though|by the way|I think|I suppose|mind|too|as well|really|then|anyway"
+        r"|you know"
         r"|ta|cheers|ha(?:ha)*|lol)$",
         re.IGNORECASE,
     ),
@@ -96,7 +97,7 @@ def size(text: str, language: Language) -> int:
 
 
 def ends(text: str) -> list[str]:
-    """What is read of one turn: all of it, or its beginning and its end where it is long. Runs of spaces and NULs become one space."""
+    """What is read of one turn: all of it, or both ends of a long one; runs of spaces and NULs become one space."""
     parts = [text] if len(text) <= READ_FIRST + READ_LAST else [text[:READ_FIRST], text[-READ_LAST:]]
     return [_SPACES.sub(" ", part) for part in parts]
 
