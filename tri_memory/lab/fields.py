@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tri_memory.contracts import refuse_surrogates, require_text, shown
 
 Row = dict[str, Any]
+T = TypeVar("T")
 
 
 @contextmanager
@@ -21,6 +22,8 @@ def at(place: str) -> Iterator[None]:
         yield
     except ValueError as error:
         raise ValueError(f"{place}: {error}") from error
+    except RecursionError as error:  # text that was just shallow enough to parse, and is too deep to show
+        raise ValueError(f"{place}: the JSON is nested too deeply") from error
 
 
 def read_text(path: Path) -> str:
@@ -98,7 +101,18 @@ def rows(row: Row, name: str) -> list[Row]:
 
 def moment(row: Row, name: str) -> datetime:
     """A field with an ISO 8601 time; without an offset nobody knows which zone it meant, so it is refused."""
-    time = datetime.fromisoformat(text(row, name))
+    written = text(row, name)
+    with at(name):
+        time = datetime.fromisoformat(written)
     if time.tzinfo is None:
-        raise ValueError(f"{name} needs an offset such as +00:00, got {row[name]!r}")
+        raise ValueError(f"{name} needs an offset such as +00:00, got {written!r}")
     return time
+
+
+def each(name: str, values: list[Any], parse: Callable[[Row], T]) -> list[T]:
+    """`parse` of every object of a list; a ValueError names the object by its number from 1: `"item 3: …"`."""
+    parsed = []
+    for number, value in enumerate(values, start=1):
+        with at(f"{name} {number}"):
+            parsed.append(parse(an_object("it", value)))
+    return parsed
