@@ -55,8 +55,8 @@ _HEAD = {
 }
 _TAIL = {
     "en": re.compile(
-        r"\b(?:please(?: remember)?|thanks|thank you|though|by the way|I think|I suppose|mind|too|as well|really|then|anyway"
-        r"|you know"
+        r"\b(?:please(?: remember)?|thanks|thank you|though|by the way|I think|I suppose|mind"
+        r"|too|as well|really|then|anyway|you know"
         r"|ta|cheers|ha(?:ha)*|lol)$",
         re.IGNORECASE,
     ),
@@ -68,8 +68,8 @@ _ASKS = re.compile(r"[?？][”\"'’」)）]?\s*$|[吗么][。]?\s*$")
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A piece of a turn; `sentence` numbers the sentences of the turn from 0, `context` is the whole sentence,
-    or the untrimmed clause where that is very long."""
+    """A piece of a turn; `sentence` numbers the sentences of the turn from 0, `context` is the whole sentence, or
+    the untrimmed clause where that is very long."""
 
     text: str
     sentence: int
@@ -111,7 +111,8 @@ def clauses(text: str, language: Language) -> list[Clause]:
         for part in _CLAUSE[language].split(sentence):
             trimmed = trim(part, language)
             if trimmed:
-                found.append(Clause(trimmed, number, sentence if len(sentence) <= LONGEST_CONTEXT else part))
+                context = sentence if len(sentence) <= LONGEST_CONTEXT else part[:LONGEST_CONTEXT]
+                found.append(Clause(trimmed, number, context))
     return found
 
 

@@ -13,7 +13,7 @@ import regex as re
 
 from tri_memory.contracts import ChatTurn
 from tri_memory.session.clauses import Clause, Language, clauses, size
-from tri_memory.session.cues import NOTED, REQUEST, signs
+from tri_memory.session.cues import NOTED, REQUEST, SIGNS, signs
 from tri_memory.summary import is_summary, summary_text
 
 # Fitted on half of the hand-written users (those with odd numbers) and rounded. "tool:id" is an id in a tool's result;
@@ -138,7 +138,7 @@ def evidence(piece: Clause, own: frozenset[str], around: Surroundings, language:
     if content_terms(piece.text) & around.neighbours:
         found.add("echoed")  # the other one takes it up, or had offered it
     asked_for = REQUEST[language].search(piece.context) is not None
-    if role == "user" and (asked_for or "wish" in signs(piece.context, language)) and "wish" not in own:
+    if role == "user" and "wish" not in own and (asked_for or SIGNS[language]["wish"].search(piece.context)):
         found.add("wish nearby")
         if asked_for or size(piece.context, language) <= 2 * BRIEF[language]:
             found.add("wish in brief")

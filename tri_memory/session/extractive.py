@@ -51,8 +51,10 @@ class ExtractiveSummarizer:
         )
         language = language_of(said)
         budget = self.max_characters if language == "zh" else self.max_words
-        different = {candidate.text: candidate for candidate in reversed(candidates(turns, language))}
-        likely = sorted([*different.values()][::-1], key=chance, reverse=True)[:EMBEDDED]
+        different: dict[str, Candidate] = {}
+        for candidate in candidates(turns, language):
+            different.setdefault(candidate.text, candidate)
+        likely = sorted(different.values(), key=chance, reverse=True)[:EMBEDDED]
         found = sorted(likely, key=lambda candidate: candidate.place)
         if not found:
             return shortened(said, language, budget)
