@@ -206,7 +206,8 @@ panel.layer_panel()
 
 # %% [markdown]
 # - Purchase order, allergy, parking place: each question has its cheapest layer. Find the three.
-# - Take the question that has no answer (*never said*), and switch layers on until the agent makes something up.
+# - Take the question that has no answer (*never said*), and switch layers on and off: even with the window alone the
+#   agent answers, with something beside the question. It has no sense of what was never said.
 
 # %% [markdown]
 # ## Measure

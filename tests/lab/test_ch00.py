@@ -377,7 +377,7 @@ def test_with_all_layers_on_each_question_that_has_an_answer_gets_it(question):
     outcome = panel.switch(question, 1, 1, 1)
     assert panel.verdict(outcome).startswith("Remembered")
     nothing = panel.switch(question, **OFF)
-    assert panel.verdict(nothing).startswith("Forgotten. It is in: ")
+    assert panel.verdict(nothing).startswith("Forgotten. A layer that is off has it")
     assert nothing.tokens < outcome.tokens
 
 
@@ -399,7 +399,7 @@ def test_the_question_that_nobody_answered_is_refused_without_memory_and_answere
 
 def test_the_panel_follows_its_switches():
     shown = panel.layer_panel()
-    assert "Forgotten. It is in: episodes." in shown.text
+    assert "Forgotten. A layer that is off has it." in shown.text
     assert shown.view.value.count("<img") == 1
     before = shown.png, shown.text
     shown.set(episodes=1)

@@ -125,9 +125,9 @@ def say(outcome: Outcome) -> str:
 
 
 def verdict(outcome: Outcome) -> str:
-    """Remembered, missed, forgotten or made up; and which layer has it."""
+    """Remembered, missed, forgotten or made up."""
     holding = " and ".join(section.name for section in outcome.given if outcome.holds(section))
-    missed = " and ".join(section.name for section in outcome.withheld if outcome.holds(section))
+    elsewhere = any(outcome.holds(section) for section in outcome.withheld)
     if not outcome.asked.fact:
         return "Rightly: nobody ever said it." if outcome.refused else "A false memory: nobody ever said it."
     if holding and stands_in(outcome.asked.fact, outcome.answer):
@@ -135,11 +135,11 @@ def verdict(outcome: Outcome) -> str:
     if holding:
         return f"It stands in the prompt ({holding}), but this model missed it."
     guess = "" if outcome.refused else ", and the model quotes what is nearest"
-    return f"Forgotten{guess}. It is in: {missed or 'no layer'}."
+    return f"Forgotten{guess}. {'A layer that is off has it.' if elsewhere else 'No layer has it.'}"
 
 
 def draw(outcome: Outcome) -> Figure:
-    """What the model was given, and beneath it what the layers that are off would have added; a star has the answer."""
+    """What the model was given, and beneath it what the other layers would have added; a star marks the answer."""
     figure, ax = axes(9.6, 3.3)
     _row(ax, 1, outcome, outcome.given, solid=True)
     _row(ax, 0, outcome, outcome.withheld, solid=False)
@@ -157,11 +157,11 @@ def _row(ax: Axes, y: float, outcome: Outcome, parts: tuple[Section, ...], *, so
         colour = COLOURS[part.name]
         face, ink = (colour, "white") if solid else ("white", colour)
         ax.barh(y, part.tokens, left=left, height=0.5, facecolor=face, edgecolor=ink, linewidth=1.5)
-        if outcome.holds(part):
+        if solid and outcome.holds(part):
             ax.text(left + part.tokens / 2, y, "★", ha="center", va="center", fontsize=18, color=ink)
         if name_of(part, outcome.asked.text) == "question":
             ax.text(left + part.tokens, y, " the question", va="center", color=colour)
-        elif part.name == "preferences":
+        elif part.name in ("system", "preferences"):
             ax.text(left, y - 0.29, part.name, va="top", color=colour)
         else:
             ax.text(left, y + 0.29, part.name, va="bottom", color=colour)
