@@ -113,7 +113,7 @@ def _address(root: Path, server: subprocess.Popen[bytes], limit_s: float = 90) -
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A headless browser that never downloads anything. It is gone before other tests run: playwright's synchronous
     API keeps an event loop going in this thread, beside which no other can run."""
-    playwright = needs("playwright.sync_api", "pip install 'tri-memory[browser]'")
+    playwright = needs("playwright.sync_api", "pip install -e '.[browser]'")
     if CHROMIUM is None:
         message = "no Chromium on this machine: apt-get install chromium (or your system's package)"
         pytest.fail(message) if os.environ.get("STRICT") == "1" else pytest.skip(message)

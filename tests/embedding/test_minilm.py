@@ -10,7 +10,7 @@ import pytest
 from tests.conftest import needs
 from tri_memory.embedding import load_embedder
 
-INSTALL = "pip install 'tri-memory[full]'"
+INSTALL = "pip install -e '.[full]'"
 
 
 @pytest.fixture(scope="module")
