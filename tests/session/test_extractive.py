@@ -13,8 +13,8 @@ from tri_memory.lab import datasets
 from tri_memory.session.clauses import clauses, language_of, size, trim
 from tri_memory.session.compression import CountPolicy
 from tri_memory.session.cues import signs, values
-from tri_memory.session.evidence import candidates
-from tri_memory.session.extractive import ExtractiveSummarizer
+from tri_memory.session.evidence import Candidate, candidates
+from tri_memory.session.extractive import ExtractiveSummarizer, choose, replaced
 from tri_memory.session.memory import InMemorySessionStore
 from tri_memory.summary import PREFIXES, summary_turn
 
@@ -183,6 +183,41 @@ def test_where_only_one_fits_the_newer_value_beats_the_older(old, new, character
     assert ("Saltmarsh" in text) or ("周三" in text)
     assert "Quarry" not in text
     assert "周一" not in text
+
+
+def alike(n: int, cosine: float) -> np.ndarray:
+    return np.full((n, n), cosine, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("newer", "cosine", "gone"),
+    [
+        ("The exam is moved to 23 June.", 0.5, True),
+        ("The exam is moved to 23 June.", 0.4, False),  # about something else
+        ("The exam is on 23 June.", 0.5, False),  # no word of change
+        ("The exam is on 23 June.", 0.9, True),  # the same words, another date
+        ("The exam is on 9 June.", 0.9, False),  # the same date again
+        ("The exam is moved to the hall.", 0.5, False),  # no value of the same kind
+    ],
+)
+def test_a_value_is_replaced_by_a_later_one_of_its_kind_about_the_same_thing(newer, cosine, gone):
+    found = candidates(talk("The exam is on 9 June.", "Good.", newer, "Good."), "en")
+    dated = [candidate for candidate in found if "exam" in candidate.text]
+    assert replaced(dated, alike(2, cosine), "en") == ([0] if gone else [])
+
+
+def test_a_replaced_value_goes_behind_what_is_as_likely():
+    def candidate(place: int, text: str, *own: str) -> Candidate:
+        return Candidate(text, place, 0, place, len(text.split()), frozenset(own), frozenset({"user", "date"}))
+
+    found = [
+        candidate(0, "exam on 9 June", "date"),
+        candidate(1, "two bikes for Ann", "measure"),
+        candidate(2, "exam moved to 23 June", "date", "change"),
+    ]
+    as_far_from_each_other = np.linalg.cholesky(alike(3, 0.5) + 0.5 * np.eye(3))
+    chosen = [candidate.text for candidate in choose(found, as_far_from_each_other, "en", budget=9)]
+    assert chosen == ["two bikes for Ann", "exam moved to 23 June"]
 
 
 def test_an_id_that_is_told_three_times_takes_room_once():
