@@ -187,4 +187,4 @@ def as_utc(name: str, value: Any) -> datetime:
     """An aware time in UTC; a naive one is refused, since nobody knows which zone it meant."""
     if not isinstance(value, datetime) or value.tzinfo is None:
         raise ValueError(f"{name} must be an aware datetime such as datetime.now(timezone.utc); got {shown(value)}")
-    return value.astimezone(UTC)
+    return value if value.tzinfo is UTC else value.astimezone(UTC)

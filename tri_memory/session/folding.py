@@ -16,6 +16,8 @@ from tri_memory.summary import Summarizer, call_summarizer, summary_text, summar
 OnFailure = Literal["truncate", "keep"]
 Outcome = Literal["folded", "truncated", "kept"]
 
+NO_SUMMARIZER = "no summariser is set"
+
 log = logging.getLogger("tri_memory.session")
 
 
@@ -52,7 +54,7 @@ async def condense(
     text, blank text, more than `longest` characters, or more than the policy's `summary_line`.
     """
     if summarizer is None:
-        raise SummaryFailed("no summariser is set")
+        raise SummaryFailed(NO_SUMMARIZER)
     try:
         text = await call_summarizer(summarizer, span, timeout_s=timeout_s)
     except TimeoutError as error:

@@ -16,7 +16,7 @@ from tri_memory.clock import Clock, system_clock
 from tri_memory.contracts import ChatTurn, SessionSummary, as_utc, require_count, require_text, shown
 from tri_memory.session import compression
 from tri_memory.session.compression import CompressionPolicy, CountPolicy, Span
-from tri_memory.session.folding import FoldRecord, OnFailure, Outcome, SummaryFailed, condense, log
+from tri_memory.session.folding import NO_SUMMARIZER, FoldRecord, OnFailure, Outcome, SummaryFailed, condense, log
 from tri_memory.summary import Summarizer, is_summary
 
 
@@ -96,6 +96,11 @@ class InMemorySessionStore:
             if session.weight <= self.policy.high_line:
                 return
             span = self._claim(session)
+            if not span.empty and self.summarizer is None:  # nobody to wait for
+                planned = session.turns[span.start : span.stop]
+                self._commit(session_id, session, span, planned, None, NO_SUMMARIZER)
+                session.folding = False
+                return
         if not span.empty:
             fold = asyncio.ensure_future(self._fold(session_id, session, span))
             self._folds.add(fold)
