@@ -16,7 +16,6 @@ def rows() -> Iterator[Row]:
     yield _late_beside_early("default policy", InMemorySessionStore)
     yield _late_beside_early("token watermark", lambda: InMemorySessionStore(policy=TokenWatermark(8_000)))
     ours = _appends()
-    yield paired("append, memory", ours, "list.append", _bare_list, units=TURNS, goal=15)
     for name, theirs, goal in _peers():
         yield paired("append, memory", ours, name, theirs, units=TURNS, goal=goal)
 
@@ -44,12 +43,6 @@ def _late_beside_early(name: str, make: Callable[[], InMemorySessionStore]) -> R
     asyncio.run(fill(late, 100_000))
     work = f"append at 100,000 turns, {name}"
     return paired(work, _appends(late), "at 100 turns", _appends(early), units=TURNS, goal=1.3)
-
-
-def _bare_list() -> None:
-    kept: list[str] = []
-    for text in TEXTS:
-        kept.append(text)
 
 
 def _peers() -> Iterator[tuple[str, Callable[[], None], float]]:

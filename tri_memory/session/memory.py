@@ -9,7 +9,7 @@ import asyncio
 import threading
 from collections import deque
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import count
 
 from tri_memory.clock import Clock, system_clock
@@ -79,11 +79,14 @@ class InMemorySessionStore:
         self._lock = threading.Lock()  # held for list surgery only, never while a summary is written
 
     async def append(self, session_id: str, turn: ChatTurn) -> None:
-        require_text("session_id", session_id)
+        if type(session_id) is not str or session_id not in self._sessions:  # an id that is there was checked before
+            require_text("session_id", session_id)
         if not isinstance(turn, ChatTurn):
             raise ValueError(f"turn must be a ChatTurn; got {shown(turn)}")
         weight = self.policy.weigh(turn)
-        now = as_utc("clock()", self.clock())
+        now = self.clock()
+        if getattr(now, "tzinfo", None) is not UTC:
+            now = as_utc("clock()", now)
         with self._lock:
             session = self._sessions.get(session_id)
             if session is None:
