@@ -20,7 +20,7 @@ SOURCES = source_files()
 STUDENT = [NOTEBOOKS / f"{source.stem}.ipynb" for source in SOURCES]
 SOLVED = [NOTEBOOKS / "solutions" / path.name for path in STUDENT]
 OFFLINE = Path(__file__).parents[1] / "offline"
-LOCAL_PATH = re.compile(r"/home/|/root/|/Users/|[A-Z]:\\\\|/tmp/|/work/")
+LOCAL_PATH = re.compile(r"/home/|/root/|/Users/|[A-Z]:\\\\|/tmp/")
 HEADINGS = ("See it fail", "Turn the knob", "Measure", "Exercises", "What you saw")
 
 
