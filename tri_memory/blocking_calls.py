@@ -18,7 +18,7 @@ from typing import Any
 def blocking(store: Any) -> Any:
     """Every coroutine method of `store` as a plain one; other attributes as they are.
 
-    An awaitable, such as `PostgresPreferenceStore.connect(url)`, is awaited first, on the same loop.
+    An awaitable, as a store that has to connect first gives, is awaited on the same loop.
 
     >>> prefs = blocking(InMemoryPreferenceStore())
     >>> prefs.set("ann", "size", "42")

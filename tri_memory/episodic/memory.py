@@ -1,6 +1,6 @@
 """Layer 3 in a dictionary: one matrix of vectors for each user, compared with the query in one product.
 
-What it does not do: outlive the process. `pgvector.py` adds exactly that.
+What it does not do: outlive the process.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Layer 2 in a dictionary: what each user said about themselves. `postgres.py` keeps the same beyond the process."""
+"""Layer 2 in a dictionary: what each user said about themselves. It does not outlive the process."""
 
 from __future__ import annotations
 

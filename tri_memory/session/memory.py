@@ -1,6 +1,6 @@
 """Layer 1 in a dictionary: the session store to read first.
 
-What it does not do: outlive the process, or be shared between processes. `redis.py` adds exactly that.
+What it does not do: outlive the process, or be shared between processes.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ class InMemorySessionStore:
             span = self._claim(session)
             if not span.empty and self.summarizer is None:  # nobody to wait for
                 planned = session.turns[span.start : span.stop]
-                self._commit(session_id, session, span, planned, None, NO_SUMMARIZER)
                 session.folding = False
+                self._commit(session_id, session, span, planned, None, NO_SUMMARIZER)
                 return
         if not span.empty:
             fold = asyncio.ensure_future(self._fold(session_id, session, span))
