@@ -183,6 +183,13 @@ def require_count(name: str, value: Any, least: int = 0) -> int:
     return value
 
 
+def require_seconds(name: str, value: Any) -> float:
+    """A number of seconds above 0; ValueError otherwise."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+        raise ValueError(f"{name} must be a number of seconds above 0; got {shown(value)}")
+    return value
+
+
 def as_utc(name: str, value: Any) -> datetime:
     """An aware time in UTC; a naive one is refused, since nobody knows which zone it meant."""
     if not isinstance(value, datetime) or value.tzinfo is None:

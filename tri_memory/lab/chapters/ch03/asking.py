@@ -11,7 +11,7 @@ from tri_memory.contracts import ChatTurn
 from tri_memory.lab.datasets import Dataset
 from tri_memory.lab.plots import ORANGE
 from tri_memory.lab.survival import stands_in, told_facts
-from tri_memory.session.compression import CompressionPolicy
+from tri_memory.session.compression import CompressionPolicy, CountPolicy
 from tri_memory.session.memory import InMemorySessionStore
 from tri_memory.summary import Summarizer
 
@@ -20,7 +20,7 @@ async def talk(
     turns: Sequence[ChatTurn], summarizer: Summarizer | None = None, policy: CompressionPolicy | None = None
 ) -> InMemorySessionStore:
     """A store that has heard all `turns` in session "desk"."""
-    store = InMemorySessionStore(policy=policy, summarizer=summarizer, summary_timeout_s=120)
+    store = InMemorySessionStore(policy=policy or CountPolicy(), summarizer=summarizer, summary_timeout_s=120)
     for turn in turns:
         await store.append("desk", turn)
     return store

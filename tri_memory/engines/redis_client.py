@@ -1,0 +1,131 @@
+"""A Redis client for every event loop, and scripts sent in one round trip.
+
+A connection belongs to the loop it was made on. A store made in one notebook cell and used through `blocking` lives on
+two loops, so `from_url` stores keep one client for each.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+from weakref import WeakKeyDictionary
+
+from redis import asyncio as aioredis
+from redis.asyncio.retry import Retry
+from redis.backoff import ExponentialWithJitterBackoff
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import NoScriptError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+
+from tri_memory.engines.address import without_password
+
+ANSWER_WITHIN_S = 5.0
+"""A server that takes a connection and doesn't answer is given up after so many seconds."""
+
+
+class Script(Protocol):
+    """A Lua script and its SHA-1 digest."""
+
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def sha(self) -> str: ...
+
+
+Call = tuple[Script, Sequence[str], Sequence[str | int]]
+"""A script, its keys (of one hash slot), its arguments."""
+
+
+class ClientPerLoop:
+    """`clients()` is the client of the running loop, made when first asked for."""
+
+    def __init__(self, url: str) -> None:
+        self.where = without_password(url)
+        self._url = url
+        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
+        self._make()  # a URL that is none is an error now, not at the first append
+
+    def __call__(self) -> Any:
+        loop = asyncio.get_running_loop()
+        if loop not in self._clients:
+            self._clients[loop] = self._make()
+        return self._clients[loop]
+
+    async def close(self) -> None:
+        """Close the running loop's client; those of loops that are gone went with them."""
+        client = self._clients.pop(asyncio.get_running_loop(), None)
+        if client is not None:
+            await client.aclose()
+
+    def _make(self) -> Any:
+        # Only a lost connection is tried again, as while a server restarts (about 3 s in all); silence is not.
+        again = Retry(ExponentialWithJitterBackoff(base=0.1, cap=1.0), 6, (RedisConnectionError,))
+        return aioredis.Redis.from_url(
+            self._url, socket_timeout=ANSWER_WITHIN_S, socket_connect_timeout=ANSWER_WITHIN_S, retry=again
+        )
+
+
+class ClientOfOneLoop:
+    """The client that the caller made; RuntimeError on another loop than the first, where it would hang or break."""
+
+    def __init__(self, client: Any) -> None:
+        settings = getattr(getattr(client, "connection_pool", None), "connection_kwargs", {})
+        self.where = f"{settings.get('host', 'the given client')}:{settings.get('port', '')}".rstrip(":")
+        self._client = client
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def __call__(self) -> Any:
+        loop = asyncio.get_running_loop()
+        if self._loop is None:
+            self._loop = loop
+        elif self._loop is not loop:
+            raise RuntimeError(
+                "this store's Redis client belongs to another event loop; "
+                "make the store with RedisSessionStore.from_url(url), which keeps a client for each"
+            )
+        return self._client
+
+    async def close(self) -> None:
+        """Nothing: who made the client closes it."""
+
+
+async def run_scripts(client: Any, calls: Sequence[Call]) -> list[Any]:
+    """The replies of the scripts, all sent in one round trip, by digest; one more where a server has forgotten them.
+
+    A cluster client takes no scripts in a pipeline, so there they go out side by side.
+    """
+    if isinstance(client, aioredis.RedisCluster):
+        return list(await asyncio.gather(*(_alone(client, call) for call in calls)))
+    async with client.pipeline(transaction=False) as pipe:
+        for script, keys, arguments in calls:
+            pipe.evalsha(script.sha, len(keys), *keys, *arguments)
+        replies: list[Any] = await pipe.execute(raise_on_error=False)
+    for i, reply in enumerate(replies):
+        if isinstance(reply, NoScriptError):  # then it has done nothing yet
+            script, keys, arguments = calls[i]
+            replies[i] = await client.eval(script.text, len(keys), *keys, *arguments)
+        elif isinstance(reply, Exception):
+            raise reply
+    return replies
+
+
+async def _alone(client: Any, call: Call) -> Any:
+    script, keys, arguments = call
+    try:
+        return await client.evalsha(script.sha, len(keys), *keys, *arguments)
+    except NoScriptError:
+        return await client.eval(script.text, len(keys), *keys, *arguments)
+
+
+@contextmanager
+def reaching(where: str) -> Iterator[None]:
+    """A lost, refused or silent connection as Python's own ConnectionError, saying which server it was."""
+    try:
+        yield
+    except (RedisConnectionError, RedisTimeoutError) as error:
+        raise ConnectionError(
+            f"Redis at {where} can't be reached: {error}. Start it, or correct the URL; tri-memory doctor shows both"
+        ) from error

@@ -1,0 +1,188 @@
+"""Layer 1 in Redis: the same store, for several processes, and it outlives them.
+
+Keys, for the default prefix; `id` is the session id with `%`, `{` and `}` percent-encoded, so that no two ids share a
+key and all keys of a session share a hash slot:
+
+    agent:sess:{id}         list    turns as JSON, oldest first
+    agent:sess:{id}:meta    hash    weight of the list, last activity, failed folds, the last append tokens
+    agent:sess:{id}:lock    string  who is writing a summary now
+    agent:sess:index        zset    session ids, most recently active with the highest score
+
+What it does not do: keep anything longer than `ttl_s` after the last append.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from tri_memory.contracts import (
+    ChatTurn,
+    SessionSummary,
+    require_count,
+    require_seconds,
+    require_text,
+    shown,
+)
+from tri_memory.engines.redis_client import ClientOfOneLoop, ClientPerLoop, reaching, run_scripts
+from tri_memory.session import compression
+from tri_memory.session.compression import CompressionPolicy
+from tri_memory.session.folding import Folding, Outcome, appends_to_skip
+from tri_memory.session.redis_scripts import APPEND, COMMIT, DROP, TOUCH
+from tri_memory.summary import is_summary
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_ROWS_AT_ONCE = 500
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class RedisSessionStore(Folding):
+    """Sessions in Redis 7 or newer, Valkey 8 or newer, or a Redis Cluster, shared by any number of processes.
+
+    `client` is a `redis.asyncio.Redis` or `RedisCluster`, used on one event loop; `from_url` makes one for each loop.
+    The other options and the `trace`, which holds this store's own folds, are those of Folding. A session ends
+    `ttl_s` seconds after its last append; stores that share a `prefix` share their sessions. While a summary is
+    written the others of the same session wait for none: a lock of `lock_s` seconds spares them the cost of a second.
+    Raises ConnectionError, naming the server, where it can't be reached.
+    """
+
+    client: Any = field(kw_only=False)
+    ttl_s: float = 86_400
+    prefix: str = "agent:sess:"
+    lock_s: float = 15.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_seconds("ttl_s", self.ttl_s)
+        require_seconds("lock_s", self.lock_s)
+        if not isinstance(self.prefix, str) or "{" in self.prefix or "}" in self.prefix:
+            raise ValueError(
+                f"prefix must be a string without braces, which name the hash slot; got {shown(self.prefix)}"
+            )
+        self._client = self.client if isinstance(self.client, ClientPerLoop) else ClientOfOneLoop(self.client)
+        self._index = f"{self.prefix}index"
+
+    @classmethod
+    def from_url(cls, url: str, **options: Any) -> RedisSessionStore:
+        """A store at `redis://…`, `rediss://…` or `unix://…`, with clients of its own that wait 5 s at most for an
+        answer and outlast a restart of about 3 s. ValueError for another URL."""
+        return cls(ClientPerLoop(url), **options)
+
+    async def close(self) -> None:
+        """Close what `from_url` opened on this loop; a client that was passed in stays open."""
+        await self._client.close()
+
+    async def append(self, session_id: str, turn: ChatTurn) -> None:
+        require_text("session_id", session_id)
+        if not isinstance(turn, ChatTurn):
+            raise ValueError(f"turn must be a ChatTurn; got {shown(turn)}")
+        token = f",{secrets.token_hex(6)}"
+        policy, ttl_ms = self.policy, int(self.ttl_s * 1_000)
+        push = (
+            turn.to_json(),
+            policy.weigh(turn),
+            _unit(policy),
+            policy.high_line,
+            policy.hard_line,
+            ttl_ms,
+            (self._now() - _EPOCH) // _MICROSECOND,
+            token,
+            int(self.lock_s * 1_000),
+        )
+        calls = [(APPEND, self._keys(session_id), push), (TOUCH, [self._index], (session_id, ttl_ms))]
+        with reaching(self._client.where):
+            claim, _ = await run_scripts(self._client(), calls)
+        if claim:
+            await self._unhurt(self._fold(session_id, token, *claim))
+
+    async def get_window(self, session_id: str, limit: int = 20) -> list[ChatTurn]:
+        require_count("limit", limit)
+        return compression.window(await self.get_history(session_id), limit)
+
+    async def get_history(self, session_id: str) -> list[ChatTurn]:
+        require_text("session_id", session_id)
+        with reaching(self._client.where):
+            turns = await self._client().lrange(self._keys(session_id)[0], 0, -1)
+        return [ChatTurn.from_json(turn) for turn in turns]
+
+    async def clear(self, session_id: str) -> None:
+        require_text("session_id", session_id)
+        with reaching(self._client.where):
+            async with self._client().pipeline(transaction=False) as pipe:
+                await pipe.delete(*self._keys(session_id)).zrem(self._index, session_id).execute()
+
+    async def list_sessions(self) -> list[SessionSummary]:
+        """All sessions, most recently active first. Those that have expired since go from the index."""
+        client = self._client()
+        with reaching(self._client.where):
+            members = await client.zrange(self._index, 0, -1, desc=True, withscores=True)
+            rows: list[SessionSummary] = []
+            for start in range(0, len(members), _ROWS_AT_ONCE):
+                rows += await self._rows(client, members[start : start + _ROWS_AT_ONCE])
+            return rows
+
+    async def _rows(self, client: Any, members: list[tuple[Any, float]]) -> list[SessionSummary]:
+        async with client.pipeline(transaction=False) as pipe:
+            for member, _ in members:
+                turns, meta, _ = self._keys(_text(member))
+                pipe.llen(turns)
+                pipe.hget(meta, "updated_at")
+            replies = await pipe.execute()
+        rows, ghosts = [], []
+        for (member, score), length, updated_at in zip(members, replies[::2], replies[1::2], strict=True):
+            if length:
+                at = _EPOCH + int(updated_at or score) * _MICROSECOND
+                rows.append(SessionSummary(_text(member), length, at))
+            else:
+                ghosts += [_text(member), f"{score:.0f}"]
+        if ghosts:
+            await run_scripts(client, [(DROP, [self._index], ghosts)])
+        return rows
+
+    async def _fold(self, session_id: str, token: str, weight: int, failures: int, raw: list[Any]) -> None:
+        turns = [ChatTurn.from_json(turn) for turn in raw]
+        weights = [self.policy.weigh(turn) for turn in turns]
+        span = self.policy.plan(turns, weights)
+        planned = turns[span.start : span.stop]
+        outcome: Outcome
+        if span.empty:  # then the commit only releases the lock
+            outcome, replacement, reason = "kept", planned, None
+        else:
+            outcome, replacement, reason = await self._replacement(planned)
+        keep = outcome == "truncated" and self.on_failure == "keep"
+        failures = failures + 1 if keep else 0
+        skip = "reset" if outcome == "folded" else appends_to_skip(failures) if keep else ""
+        # What the list weighs from now on, less what the server thought it weighed when the fold was claimed.
+        change = sum(weights) - sum(weights[span.start : span.stop]) + sum(map(self.policy.weigh, replacement)) - weight
+        arguments: list[str | int] = [token, _unit(self.policy), change, self.policy.hard_line, failures, skip]
+        arguments += [span.start, len(planned), len(replacement)]
+        arguments += [turn.to_json() for turn in replacement]
+        arguments += map(_text, raw[span.start : span.stop])
+        with reaching(self._client.where):
+            [done] = await run_scripts(self._client(), [(COMMIT, self._keys(session_id), arguments)])
+        if planned and _text(done) != "lost":
+            self._record(session_id, "kept" if _text(done) == "kept" else outcome, planned, reason)
+
+    async def _replacement(self, planned: list[ChatTurn]) -> tuple[Outcome, list[ChatTurn], str | None]:
+        summary, reason = await self._summary_of(planned)
+        if summary is not None:
+            return "folded", [summary], None
+        return "truncated", [turn for turn in planned[:1] if is_summary(turn)], reason
+
+    def _keys(self, session_id: str) -> list[str]:
+        name = session_id.replace("%", "%25").replace("{", "%7B").replace("}", "%7D")
+        turns = f"{self.prefix}{{{name}}}"
+        return [turns, f"{turns}:meta", f"{turns}:lock"]
+
+
+def _unit(policy: CompressionPolicy) -> str:
+    """The field that holds the list's weight. Another policy, or another tokenizer, weighs in a field of its own."""
+    count = getattr(policy, "count", None)
+    return f"weight {type(policy).__name__} {getattr(count, '__qualname__', '')}".rstrip()
+
+
+def _text(reply: Any) -> str:
+    return reply.decode() if isinstance(reply, bytes) else str(reply)
