@@ -1,0 +1,141 @@
+"""Layer 3 in Postgres with pgvector: half-precision vectors, compared exactly or through an HNSW index.
+
+An HNSW index is one graph over all users. Asked for the nearest rows of one user it walks through everybody's, so for a
+user with a small share of the rows it is slower than comparing all of theirs, and finds less. Each recall counts the
+user's rows first, in the same statement, and takes the way that is right for that number.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tri_memory.contracts import EpisodicRecord, Recollection, as_utc, require_count, require_text, shown
+from tri_memory.engines.postgres_loop import Connection
+from tri_memory.engines.postgres_pool import PostgresPool, identifier
+from tri_memory.episodic.pgvector_schema import EpisodeSchema, HalfVector
+from tri_memory.recall.cosine import as_unit
+
+MOST_EXACT = 20_000  # rows of one user that are compared one by one
+MARGIN = 30  # what the index gives beyond k, because it doesn't know the order of equal scores
+
+_SCORE = "round(greatest(-1, least(1, 1 - (embedding <=> %(query)s)))::numeric, 6)::float8"
+_RECALL = f"""
+WITH few AS MATERIALIZED (
+    SELECT count(*) <= %(most)s AS few
+    FROM (SELECT FROM {{table}} WHERE user_id = %(user)s LIMIT %(most)s + 1) AS rows
+), near AS MATERIALIZED (
+    SELECT seq, session_id, summary, created_at, {_SCORE} AS score
+    FROM {{table}}
+    WHERE user_id = %(user)s AND embedding IS NOT NULL AND NOT (SELECT few FROM few)
+    ORDER BY embedding <=> %(query)s
+    LIMIT %(k)s + {MARGIN}
+)
+SELECT session_id, summary, score, created_at FROM (
+    SELECT * FROM near
+    WHERE (SELECT count(*) FROM near) >= %(k)s
+    UNION ALL (
+        SELECT seq, session_id, summary, created_at, {_SCORE} AS score
+        FROM {{table}}
+        WHERE user_id = %(user)s AND embedding IS NOT NULL AND (SELECT count(*) FROM near) < %(k)s
+        ORDER BY score DESC, seq
+        LIMIT %(k)s
+    )
+) AS found ORDER BY score DESC, seq LIMIT %(k)s
+"""
+
+
+class PgVectorEpisodicStore:
+    """Past sessions that outlive the process. Nothing is connected before the first call.
+
+    Vectors have `dimensions` numbers, at most 4,000, and are kept at length 1 as halfvec, 2 bytes a number: a score is
+    within 0.001 of the exact cosine, rounded to 6 digits, and equal means equal there. At most `pool_size` connections
+    for each event loop. Safe for several coroutines, threads and processes. Every call raises ConnectionError, naming
+    the server without its password, where that can't be reached.
+    """
+
+    def __init__(self, url: str, dimensions: int = 512, *, table: str = "episodes", pool_size: int = 5) -> None:
+        self._table, self._dimensions = identifier(table), dimensions
+        self._pool = PostgresPool(url, EpisodeSchema(self._table, dimensions), size=pool_size)
+        self._recall = _RECALL.format(table=self._table)
+
+    @classmethod
+    async def connect(cls, url: str, dimensions: int = 512, *, table: str = "episodes", pool_size: int = 5) -> Self:
+        """A store that is connected, its table created where it was missing, an old one migrated.
+
+        Raises ValueError for a table made for other dimensions, naming both.
+        """
+        store = cls(url, dimensions, table=table, pool_size=pool_size)
+        await store._pool.open()
+        return store
+
+    async def remember(self, record: EpisodicRecord) -> None:
+        """Store, or replace what this user's session had: then place and `created_at` stay.
+
+        Raises ValueError, and stores nothing, for a vector that is zero, not finite, or of another size.
+        """
+        if not isinstance(record, EpisodicRecord):
+            raise ValueError(f"record must be an EpisodicRecord; got {shown(record)}")
+        vector = HalfVector(as_unit(record.embedding, self._dimensions))
+        values = [record.user_id, record.session_id, record.summary, vector, record.created_at]
+
+        async def write(connection: Connection) -> None:
+            await connection.execute(
+                f"INSERT INTO {self._table} (user_id, session_id, summary, embedding, created_at) "
+                "VALUES (%s, %s, %s, %s, %s) ON CONFLICT (user_id, session_id) "
+                "DO UPDATE SET summary = excluded.summary, embedding = excluded.embedding",
+                values,
+            )
+
+        await self._pool.run(write)
+
+    async def recall(self, embedding: ArrayLike, k: int = 3, *, user_id: str) -> list[Recollection]:
+        """The `k` nearest of this user's records by cosine, best first, equal scores in order of arrival.
+
+        [] for a zero embedding, as a blank query gives, and for an unknown user. Raises ValueError for a blank user,
+        k < 1, and an embedding of another size (naming both).
+        """
+        require_text("user_id", user_id)
+        require_count("k", k, least=1)
+        query = as_unit(embedding, self._dimensions, zero_ok=True)
+        if not query.any():
+            return []
+        values = self._values(query, k, user_id)
+
+        async def read(connection: Connection) -> list[Any]:
+            return await (await connection.execute(self._recall, values)).fetchall()
+
+        return [
+            Recollection(session_id, summary, score, as_utc("created_at", created_at))
+            for session_id, summary, score, created_at in await self._pool.run(read)
+        ]
+
+    def _values(self, query: NDArray[np.float32], k: int, user_id: str) -> dict[str, Any]:
+        return {"query": HalfVector(query), "user": user_id, "k": k, "most": MOST_EXACT}
+
+    async def forget(self, user_id: str) -> int:
+        """Delete all of one user's records, the vectors too; how many there were."""
+        require_text("user_id", user_id)
+
+        async def delete(connection: Connection) -> int:
+            return (await connection.execute(f"DELETE FROM {self._table} WHERE user_id = %s", [user_id])).rowcount
+
+        return await self._pool.run(delete, repeatable=False)
+
+    async def close(self) -> None:
+        """Free the connections, also those of other loops."""
+        await self._pool.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return f"PgVectorEpisodicStore({self._pool!r}, {self._dimensions}, table={self._table!r})"
