@@ -1,4 +1,4 @@
-"""A Redis client for every event loop, and scripts sent in one round trip.
+"""A Redis client for every event loop, and how a script is called.
 
 A connection belongs to the loop it was made on. A store made in one notebook cell and used through `blocking` lives on
 two loops, so `from_url` stores keep one client for each.
@@ -33,10 +33,6 @@ class Script(Protocol):
 
     @property
     def sha(self) -> str: ...
-
-
-Call = tuple[Script, Sequence[str], Sequence[str | int]]
-"""A script, its keys (of one hash slot), its arguments."""
 
 
 class ClientPerLoop:
@@ -92,32 +88,17 @@ class ClientOfOneLoop:
         """Nothing: who made the client closes it."""
 
 
-async def run_scripts(client: Any, calls: Sequence[Call]) -> list[Any]:
-    """The replies of the scripts, all sent in one round trip, by digest; one more where a server has forgotten them.
-
-    A cluster client takes no scripts in a pipeline, so there they go out side by side.
-    """
-    if isinstance(client, aioredis.RedisCluster):
-        return list(await asyncio.gather(*(_alone(client, call) for call in calls)))
-    async with client.pipeline(transaction=False) as pipe:
-        for script, keys, arguments in calls:
-            pipe.evalsha(script.sha, len(keys), *keys, *arguments)
-        replies: list[Any] = await pipe.execute(raise_on_error=False)
-    for i, reply in enumerate(replies):
-        if isinstance(reply, NoScriptError):  # then it has done nothing yet
-            script, keys, arguments = calls[i]
-            replies[i] = await client.eval(script.text, len(keys), *keys, *arguments)
-        elif isinstance(reply, Exception):
-            raise reply
-    return replies
-
-
-async def _alone(client: Any, call: Call) -> Any:
-    script, keys, arguments = call
+async def run_script(client: Any, script: Script, keys: Sequence[str], arguments: Sequence[bytes | str | int]) -> Any:
+    """The reply, in one round trip; a server that hasn't seen the script gets its text in a second one."""
     try:
         return await client.evalsha(script.sha, len(keys), *keys, *arguments)
     except NoScriptError:
         return await client.eval(script.text, len(keys), *keys, *arguments)
+
+
+def is_cluster(client: Any) -> bool:
+    """Whether keys of different hash slots need calls of their own."""
+    return isinstance(client, aioredis.RedisCluster)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ What it does not do: keep anything longer than `ttl_s` after the last append.
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -26,7 +27,7 @@ from tri_memory.contracts import (
     require_text,
     shown,
 )
-from tri_memory.engines.redis_client import ClientOfOneLoop, ClientPerLoop, reaching, run_scripts
+from tri_memory.engines.redis_client import ClientOfOneLoop, ClientPerLoop, is_cluster, reaching, run_script
 from tri_memory.session import compression
 from tri_memory.session.compression import CompressionPolicy
 from tri_memory.session.folding import Folding, Outcome, appends_to_skip
@@ -79,24 +80,35 @@ class RedisSessionStore(Folding):
         require_text("session_id", session_id)
         if not isinstance(turn, ChatTurn):
             raise ValueError(f"turn must be a ChatTurn; got {shown(turn)}")
-        token = f",{secrets.token_hex(6)}"
-        policy, ttl_ms = self.policy, int(self.ttl_s * 1_000)
-        push = (
+        token = secrets.token_bytes(6)
+        push = self._push(session_id, turn, token)
+        turns, meta, lock = self._keys(session_id)
+        with reaching(self._client.where):
+            client = self._client()
+            if is_cluster(client):
+                claim, _ = await asyncio.gather(
+                    run_script(client, APPEND, [turns, meta, lock], push),
+                    run_script(client, TOUCH, [self._index], [session_id, int(self.ttl_s * 1_000)]),
+                )
+            else:
+                claim = await run_script(client, APPEND, [turns, meta, lock, self._index], push)
+        if claim:
+            await self._unhurt(self._fold(session_id, token, *claim))
+
+    def _push(self, session_id: str, turn: ChatTurn, token: bytes) -> tuple[bytes | str | int, ...]:
+        policy = self.policy
+        return (
             turn.to_json(),
             policy.weigh(turn),
             _unit(policy),
             policy.high_line,
             policy.hard_line,
-            ttl_ms,
+            int(self.ttl_s * 1_000),
             (self._now() - _EPOCH) // _MICROSECOND,
             token,
             int(self.lock_s * 1_000),
+            session_id,
         )
-        calls = [(APPEND, self._keys(session_id), push), (TOUCH, [self._index], (session_id, ttl_ms))]
-        with reaching(self._client.where):
-            claim, _ = await run_scripts(self._client(), calls)
-        if claim:
-            await self._unhurt(self._fold(session_id, token, *claim))
 
     async def get_window(self, session_id: str, limit: int = 20) -> list[ChatTurn]:
         require_count("limit", limit)
@@ -139,10 +151,10 @@ class RedisSessionStore(Folding):
             else:
                 ghosts += [_text(member), f"{score:.0f}"]
         if ghosts:
-            await run_scripts(client, [(DROP, [self._index], ghosts)])
+            await run_script(client, DROP, [self._index], ghosts)
         return rows
 
-    async def _fold(self, session_id: str, token: str, weight: int, failures: int, raw: list[Any]) -> None:
+    async def _fold(self, session_id: str, token: bytes, weight: int, failures: int, raw: list[Any]) -> None:
         turns = [ChatTurn.from_json(turn) for turn in raw]
         weights = [self.policy.weigh(turn) for turn in turns]
         span = self.policy.plan(turns, weights)
@@ -157,12 +169,12 @@ class RedisSessionStore(Folding):
         skip = "reset" if outcome == "folded" else appends_to_skip(failures) if keep else ""
         # What the list weighs from now on, less what the server thought it weighed when the fold was claimed.
         change = sum(weights) - sum(weights[span.start : span.stop]) + sum(map(self.policy.weigh, replacement)) - weight
-        arguments: list[str | int] = [token, _unit(self.policy), change, self.policy.hard_line, failures, skip]
+        arguments: list[bytes | str | int] = [token, _unit(self.policy), change, self.policy.hard_line, failures, skip]
         arguments += [span.start, len(planned), len(replacement)]
         arguments += [turn.to_json() for turn in replacement]
         arguments += map(_text, raw[span.start : span.stop])
         with reaching(self._client.where):
-            [done] = await run_scripts(self._client(), [(COMMIT, self._keys(session_id), arguments)])
+            done = await run_script(self._client(), COMMIT, self._keys(session_id), arguments)
         if planned and _text(done) != "lost":
             self._record(session_id, "kept" if _text(done) == "kept" else outcome, planned, reason)
 

@@ -21,12 +21,35 @@ def _script(text: str) -> Script:
     return Script(text, sha1(text.encode(), usedforsecurity=False).hexdigest())
 
 
+# Put a session on top of the index, whatever the clocks say: its score is the server's time in microseconds, or one
+# more than the highest. A new session pushes out those that nobody wrote to for longer than the longest life.
+_TOUCH = """
+local function touch(index, session, ttl)
+  local time = redis.call('TIME')
+  local now = time[1] * 1000000 + time[2]
+  local is_new = redis.call('ZADD', index, string.format('%.0f', now), session) == 1
+  if redis.call('ZREVRANK', index, session) ~= 0 then
+    local top = redis.call('ZRANGE', index, 0, 0, 'REV', 'WITHSCORES')[2]
+    redis.call('ZADD', index, string.format('%.0f', top + 1), session)
+  end
+  if not is_new and redis.call('PEXPIRE', index, ttl, 'GT') == 1 then return end
+  local life = math.max(tonumber(ttl), redis.call('PTTL', index))
+  redis.call('ZREMRANGEBYSCORE', index, '-inf', string.format('%.0f', now - life * 1000 - 60000000))
+  redis.call('PEXPIRE', index, string.format('%.0f', life))
+end
+"""
+
+# In a cluster the index stands on another node, and is touched by a call of its own.
+TOUCH = _script(_TOUCH + "touch(KEYS[1], ARGV[1], ARGV[2]) return false")
+
 # Push a turn; returns nothing, or the claim to a fold: {weight, failures so far, all turns}, and then holds the lock.
 # `token` names this append. A client that lost the answer sends it again, and it is not pushed twice.
-# PEXPIRE is called so that its failure can't stop the script: the turn stays, and the next append renews again.
-APPEND = _script("""
-local turns, meta, lock = KEYS[1], KEYS[2], KEYS[3]
-local turn, weight, unit, high, hard, ttl, now, token, patience = unpack(ARGV)
+# What could fail behind the push is called so that it can't stop the script: the turn stays, the next append heals.
+APPEND = _script(
+    _TOUCH
+    + """
+local turns, meta, lock, index = unpack(KEYS)
+local turn, weight, unit, high, hard, ttl, now, token, patience, session = unpack(ARGV)
 local seen, before, skip = unpack(redis.call('HMGET', meta, 'seen', unit, 'skip'))
 if seen and string.find(seen, token, 1, true) then return false end
 
@@ -40,6 +63,7 @@ local last_32 = string.sub((seen or '') .. token, -32 * #token)
 redis.call('HSET', meta, unit, string.format('%d', total), 'seen', last_32, 'updated_at', now)
 redis.pcall('PEXPIRE', turns, ttl)
 redis.pcall('PEXPIRE', meta, ttl)
+if index then pcall(touch, index, session, ttl) end
 
 local weighed_by_another_policy = not before
 if total <= tonumber(high) and not weighed_by_another_policy then return false end
@@ -50,7 +74,8 @@ if (tonumber(skip) or 0) > 0 and total <= tonumber(hard) then
 end
 redis.call('SET', lock, token, 'PX', patience)
 return {total, tonumber(redis.call('HGET', meta, 'failures') or 0), redis.call('LRANGE', turns, 0, -1)}
-""")
+"""
+)
 
 # End a claim: release the lock if it is still ours; then, if the planned turns still stand where they stood, put the
 # replacement in their place. Turns pushed meanwhile stand behind them and are not touched. The list never becomes
@@ -84,20 +109,6 @@ end
 if redis.call('EXISTS', meta) == 1 then redis.call('HINCRBY', meta, unit, change) end
 if skip == 'reset' then redis.call('HDEL', meta, 'failures', 'skip') end
 return 'replaced'
-""")
-
-# Put a session on top of the index, whatever the clocks say: its score is the server's time in microseconds, or one
-# more than the highest. What nobody wrote to for longer than the longest life goes.
-TOUCH = _script("""
-local index, session, ttl = KEYS[1], ARGV[1], tonumber(ARGV[2])
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
-local top = redis.call('ZRANGE', index, 0, 0, 'REV', 'WITHSCORES')
-local life = math.max(ttl, redis.call('PTTL', index))
-redis.call('ZADD', index, string.format('%.0f', math.max(now, tonumber(top[2] or 0) + 1)), session)
-redis.call('ZREMRANGEBYSCORE', index, '-inf', string.format('%.0f', now - life * 1000 - 60000000))
-redis.pcall('PEXPIRE', index, string.format('%.0f', life))
-return false
 """)
 
 # Take ghosts off the index: pairs of session and score. One that was written to since has another score, and stays.
