@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -25,8 +26,9 @@ def three_nodes(limit_s: float = 60) -> Iterator[str]:
     """
     limit = Limit(limit_s)
     with ExitStack() as stack:
-        nodes = [_node(stack, limit) for _ in range(NODES)]
-        clients = [stack.enter_context(redis.Redis.from_url(node.url, socket_timeout=5)) for node, _ in nodes]
+        password = secrets.token_urlsafe(16)
+        nodes = [_node(stack, password, limit) for _ in range(NODES)]
+        clients = [stack.enter_context(_client(node.url)) for node, _ in nodes]
         for place, client in enumerate(clients):
             first, last = SLOTS * place // NODES, SLOTS * (place + 1) // NODES - 1
             client.execute_command("CLUSTER", "ADDSLOTSRANGE", first, last)
@@ -41,17 +43,22 @@ def three_nodes(limit_s: float = 60) -> Iterator[str]:
         yield nodes[0][0].url
 
 
-def _node(stack: ExitStack, limit: Limit) -> tuple[EmbeddedValkey, int]:
+def _client(url: str) -> redis.Redis:
+    return redis.Redis.from_url(url, socket_timeout=5, decode_responses=True)
+
+
+def _node(stack: ExitStack, password: str, limit: Limit) -> tuple[EmbeddedValkey, int]:
     bus_port = free_port()  # by default it is the port + 10000, which a random port may not have
-    node = EmbeddedValkey("cluster-enabled yes", f"cluster-port {bus_port}", "cluster-node-timeout 5000")
+    settings = ("cluster-enabled yes", f"cluster-port {bus_port}", "cluster-node-timeout 5000")
+    node = EmbeddedValkey(*settings, password=password)
     stack.callback(node.stop)
     node.start(limit)
     return node, bus_port
 
 
 def _info(client: redis.Redis) -> dict[str, Any]:
-    found: dict[str, Any] = client.execute_command("CLUSTER", "INFO")
-    return found
+    found = client.execute_command("CLUSTER", "INFO")
+    return found if isinstance(found, dict) else dict(line.split(":", 1) for line in found.split())
 
 
 def _is_whole(client: redis.Redis) -> bool:

@@ -1,7 +1,7 @@
 """Real servers for any test: one of each for the whole run, started when the first test asks for it.
 
-Each fixture is a URL. Tests share the server, so they keep apart by a prefix, a schema or fresh ids. `tests/conftest.py`
-imports the fixtures, which is all it takes.
+Each fixture is a URL. Tests share the server, so they keep apart by a prefix, a schema or fresh ids.
+`tests/conftest.py` imports the fixtures, which is all it takes.
 
 What is missing makes a test skip with the reason, and fail under STRICT=1. Only the containers may be missing there, on
 a machine that is known to have no Docker engine: `TRI_MEMORY_NO_DOCKER=1`.

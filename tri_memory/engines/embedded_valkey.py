@@ -36,13 +36,13 @@ class EmbeddedValkey:
 
     how = "embedded"
 
-    def __init__(self, *settings: str) -> None:
-        """`settings` are lines of valkey.conf on top of ours."""
+    def __init__(self, *settings: str, password: str | None = None) -> None:
+        """`settings` are lines of valkey.conf on top of ours; the servers of a cluster share a `password`."""
         self.settings = settings
         self.url = ""
         self.pid = 0
         self.port = 0
-        self._password = secrets.token_urlsafe(16)
+        self._password = password or secrets.token_urlsafe(16)
         self._guard: Guard | None = None
 
     def start(self, limit: Limit) -> None:
