@@ -8,6 +8,8 @@ from types import ModuleType
 
 import pytest
 
+pytest_plugins = ["tests.engines.servers"]  # the real servers, as fixtures
+
 
 def needs(module: str, install: str) -> ModuleType:
     """The imported module. Missing: skip, with the command that installs it; under STRICT=1, fail instead."""

@@ -25,10 +25,13 @@ _HOME = {
     "clock": ("ManualClock", "system_clock"),
     "blocking_calls": ("blocking",),
     "session.memory": ("InMemorySessionStore",),
+    "session.redis": ("RedisSessionStore",),
     "session.compression": ("CountPolicy", "TokenWatermark"),
     "session.tokens": ("estimate_tokens",),
     "preference.memory": ("InMemoryPreferenceStore",),
+    "preference.postgres": ("PostgresPreferenceStore",),
     "episodic.memory": ("InMemoryEpisodicStore",),
+    "episodic.pgvector": ("PgVectorEpisodicStore",),
     "embedding": ("default_embedder",),
     "factory": ("episodic_store_from_env", "preference_store_from_env", "session_store_from_env"),
 }

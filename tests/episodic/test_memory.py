@@ -1,16 +1,12 @@
 import asyncio
 import threading
 import time
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import numpy as np
 import pytest
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from tri_memory.contracts import EpisodicRecord, EpisodicStore, Recollection
+from tri_memory.contracts import EpisodicRecord, EpisodicStore
 from tri_memory.episodic.memory import InMemoryEpisodicStore
 from tri_memory.recall.cosine import as_unit
 
@@ -21,110 +17,8 @@ def record(user_id="ann", session_id="s1", embedding=(1.0, 0.0), summary="She as
     return EpisodicRecord(user_id, session_id, summary, embedding, created_at)
 
 
-async def store_of(*records):
-    store = InMemoryEpisodicStore()
-    for one in records:
-        await store.remember(one)
-    return store
-
-
-async def sessions_found(store, query, k=10, user_id="ann"):
-    return [found.session_id for found in await store.recall(query, k, user_id=user_id)]
-
-
 def test_it_keeps_the_contract():
     assert isinstance(InMemoryEpisodicStore(), EpisodicStore)
-
-
-async def test_what_was_remembered_is_recalled_whole():
-    store = await store_of(record())
-    assert await store.recall([1, 0], user_id="ann") == [Recollection("s1", "She asked for a refund.", 1.0, NOON)]
-
-
-async def test_three_are_recalled_unless_asked_otherwise():
-    store = await store_of(*(record(session_id=f"s{i}", embedding=[1, i]) for i in range(5)))
-    assert [found.session_id for found in await store.recall([1, 0], user_id="ann")] == ["s0", "s1", "s2"]
-
-
-async def test_equal_scores_come_in_order_of_arrival_also_at_the_kth_place():
-    store = await store_of(*(record(session_id=f"s{i}", embedding=[2 + i, 2 + i]) for i in range(50)))
-    assert await sessions_found(store, [1, 1], k=7) == [f"s{i}" for i in range(7)]
-
-
-async def test_a_user_never_gets_the_best_match_of_another():
-    store = await store_of(record("ann", "hers", [0, 1]), record("bob", "his", [1, 0]))
-    assert await sessions_found(store, [1, 0]) == ["hers"]
-    assert await sessions_found(store, [1, 0], user_id="Ann") == []
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.int64, list])
-async def test_any_real_numbers_are_normalised_on_the_way_in(dtype):
-    vector = [3, 4] if dtype is list else np.array([3, 4], dtype)
-    store = await store_of(record(embedding=vector))
-    assert (await store.recall(vector, user_id="ann"))[0].score == 1.0
-
-
-async def test_the_callers_vector_may_be_used_again():
-    vector = np.array([1.0, 0.0], np.float32)
-    store = await store_of(record(embedding=vector))
-    vector[:] = [0, 1]
-    assert (await store.recall([1, 0], user_id="ann"))[0].score == 1.0
-
-
-# The same session again
-
-
-async def test_the_same_session_again_replaces_summary_and_vector_and_keeps_place_and_time():
-    store = await store_of(record(session_id="a"), record(session_id="b"))
-    await store.remember(record(session_id="a", summary="Refunded.", created_at=NOON + timedelta(days=1)))
-    assert await store.recall([1, 0], user_id="ann") == [
-        Recollection("a", "Refunded.", 1.0, NOON),
-        Recollection("b", "She asked for a refund.", 1.0, NOON),
-    ]
-    await store.remember(record(session_id="a", embedding=[0, 1]))
-    assert await sessions_found(store, [1, 0]) == ["b", "a"]
-
-
-async def test_a_session_id_of_two_users_is_two_records():
-    store = await store_of(record("ann", "s1", summary="hers"), record("bob", "s1", summary="his"))
-    assert [found.summary for found in await store.recall([1, 0], user_id="ann")] == ["hers"]
-    assert [found.summary for found in await store.recall([1, 0], user_id="bob")] == ["his"]
-
-
-# Forgetting
-
-
-async def test_forgetting_counts_the_records_and_takes_the_vectors_along():
-    store = await store_of(*(record(session_id=f"s{i}") for i in range(20)), record("bob", "his"))
-    assert await store.forget("ann") == 20
-    assert await sessions_found(store, [1, 0]) == []
-    assert await store.forget("ann") == 0
-    assert await sessions_found(store, [1, 0], user_id="bob") == ["his"]
-    await store.remember(record(session_id="new", embedding=[0, 1]))
-    assert await sessions_found(store, [1, 0]) == ["new"]
-
-
-# Refusals
-
-
-@pytest.mark.parametrize(
-    ("embedding", "message"),
-    [
-        ([0, 0], "all zeros"),
-        ([1, float("nan")], "finite"),
-        ([float("inf"), 1], "finite"),
-        (np.ones(1024), "1024 dimensions, but 2"),
-        ([[1, 0]], "shape"),
-        ("vector", "numbers"),
-    ],
-)
-async def test_a_vector_that_cannot_be_compared_is_refused_and_changes_nothing(embedding, message):
-    store = await store_of(record())
-    with pytest.raises(ValueError, match=message):
-        await store.remember(record(embedding=embedding, summary="changed"))
-    with pytest.raises(ValueError, match=message):
-        await store.remember(record(session_id="s2", embedding=embedding))
-    assert await store.recall([1, 0], user_id="ann") == [Recollection("s1", record().summary, 1.0, NOON)]
 
 
 async def test_a_refused_first_vector_does_not_fix_the_size():
@@ -132,69 +26,7 @@ async def test_a_refused_first_vector_does_not_fix_the_size():
     with pytest.raises(ValueError, match="all zeros"):
         await store.remember(record(embedding=np.zeros(512)))
     await store.remember(record(embedding=[1, 0, 0]))
-    assert await sessions_found(store, [1, 0, 0]) == ["s1"]
-
-
-async def test_the_size_is_one_for_all_users():
-    store = await store_of(record(embedding=np.ones(384)))
-    with pytest.raises(ValueError, match="1024 dimensions, but 384"):
-        await store.remember(record("bob", embedding=np.ones(1024)))
-    with pytest.raises(ValueError, match="1024 dimensions, but 384"):
-        await store.recall(np.ones(1024), user_id="bob")
-
-
-async def test_what_is_no_record_is_refused():
-    with pytest.raises(ValueError, match="record must be an EpisodicRecord; got 'a summary'"):
-        await InMemoryEpisodicStore().remember("a summary")
-
-
-@pytest.mark.parametrize("stored", [0, 1])
-async def test_a_blank_query_finds_nothing(stored):
-    store = await store_of(*[record()] * stored)
-    assert await store.recall([0, 0], user_id="ann") == []
-
-
-@pytest.mark.parametrize("stored", [0, 1])
-async def test_a_query_that_cannot_be_compared_is_refused_whether_or_not_anything_is_stored(stored):
-    store = await store_of(*[record()] * stored)
-    with pytest.raises(ValueError, match="got nan at position 0"):
-        await store.recall([float("nan"), 1], user_id="ann")
-    with pytest.raises(ValueError, match="sequence of numbers"):
-        await store.recall("refund", user_id="ann")
-
-
-@pytest.mark.parametrize("k", [0, -3, 2.5, True, None])
-async def test_a_k_below_1_or_not_whole_is_refused(k):
-    with pytest.raises(ValueError, match="k must be a whole number of at least 1; got"):
-        await InMemoryEpisodicStore().recall([1, 0], k, user_id="ann")
-
-
-@pytest.mark.parametrize("user_id", ["", "  ", None, 7, "a\0b", "half an emoji \ud83d"])
-async def test_without_a_user_there_is_no_memory(user_id):
-    store = await store_of(record())
-    with pytest.raises(ValueError, match="user_id"):
-        await store.recall([1, 0], user_id=user_id)
-    with pytest.raises(ValueError, match="user_id"):
-        await store.forget(user_id)
-    with pytest.raises(TypeError, match="user_id"):
-        await store.recall([1, 0])
-    assert await sessions_found(store, [1, 0]) == ["s1"]
-
-
-def test_threads_with_loops_of_their_own_lose_nothing():
-    store = InMemoryEpisodicStore()
-
-    async def write(writer):
-        for i in range(200):
-            await store.remember(record(session_id=f"{writer}-{i}", embedding=[1, i]))
-            await store.recall([1, 0], user_id="ann")
-
-    threads = [threading.Thread(target=lambda name=name: asyncio.run(write(name))) for name in "abcd"]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(asyncio.run(sessions_found(store, [1, 0], k=1_000))) == 800
+    assert [found.session_id for found in await store.recall([1, 0, 0], user_id="ann")] == ["s1"]
 
 
 def test_of_two_first_vectors_of_different_sizes_at_once_one_is_refused(monkeypatch):
@@ -220,71 +52,3 @@ def test_of_two_first_vectors_of_different_sizes_at_once_one_is_refused(monkeypa
     for thread in threads:
         thread.join()
     assert sorted(outcomes) == ["refused", "stored"]
-
-
-class AgainstAList(RuleBasedStateMachine):
-    """Any sequence of calls gives what a list of records, compared one by one in float64, would give."""
-
-    users = st.sampled_from(["ann", "bob"])
-    vectors = st.lists(st.integers(-2, 2), min_size=3, max_size=3)
-
-    def __init__(self):
-        super().__init__()
-        self.loop = asyncio.new_event_loop()
-        self.run = self.loop.run_until_complete
-        self.store = InMemoryEpisodicStore()
-        self.listed: dict[tuple[str, str], EpisodicRecord] = {}
-        self.now = NOON
-
-    def teardown(self):
-        self.loop.close()
-
-    @rule(user=users, session=st.integers(0, 30), vector=vectors.filter(any))
-    def remember(self, user, session, vector):
-        self.now += timedelta(minutes=1)
-        new = record(user, f"s{session}", vector, f"at {self.now}", self.now)
-        self.run(self.store.remember(new))
-        old = self.listed.get((user, new.session_id))
-        self.listed[user, new.session_id] = replace(new, created_at=old.created_at) if old else new
-
-    @rule(user=users)
-    def forget(self, user):
-        gone = [key for key in self.listed if key[0] == user]
-        assert self.run(self.store.forget(user)) == len(gone)
-        for key in gone:
-            del self.listed[key]
-
-    @rule(user=users, query=vectors.filter(any), k=st.integers(1, 40))
-    def recall(self, user, query, k):
-        own = [one for one in self.listed.values() if one.user_id == user]
-        scores = [round(cosine(one.embedding, query), 9) for one in own]
-        found = self.run(self.store.recall(query, k, user_id=user))
-        assert [one.score for one in found] == pytest.approx(sorted(scores, reverse=True)[:k], abs=1e-6)
-        by_session = {one.session_id: one for one in own}
-        for one in found:
-            kept = by_session[one.session_id]
-            assert (one.summary, one.created_at) == (kept.summary, kept.created_at)
-            assert one.score == pytest.approx(cosine(kept.embedding, query), abs=1e-6)
-
-    @rule(user=users)
-    def twins_come_in_order_of_arrival(self, user):
-        own = [one for one in self.listed.values() if one.user_id == user]
-        for vector in {tuple(one.embedding) for one in own}:
-            twins = [one.session_id for one in own if tuple(one.embedding) == vector]
-            found = [one.session_id for one in self.run(self.store.recall(vector, 40, user_id=user))]
-            assert [session for session in found if session in twins] == twins
-
-    @invariant()
-    def nobody_sees_anybody_else(self):
-        for user in ("ann", "bob"):
-            found = self.run(self.store.recall([1, 0, 0], 100, user_id=user))
-            assert {one.session_id for one in found} == {session for own, session in self.listed if own == user}
-
-
-def cosine(vector, query):
-    vector, query = np.array(vector, np.float64), np.array(query, np.float64)
-    return float(vector @ query / np.linalg.norm(vector) / np.linalg.norm(query))
-
-
-TestAgainstAList = AgainstAList.TestCase
-TestAgainstAList.settings = settings(max_examples=25, stateful_step_count=40, deadline=None)

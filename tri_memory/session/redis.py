@@ -17,7 +17,8 @@ import asyncio
 import secrets
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from tri_memory.contracts import (
     ChatTurn,
@@ -75,6 +76,14 @@ class RedisSessionStore(Folding):
     async def close(self) -> None:
         """Close what `from_url` opened on this loop; a client that was passed in stays open."""
         await self._client.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
 
     async def append(self, session_id: str, turn: ChatTurn) -> None:
         require_text("session_id", session_id)
