@@ -110,3 +110,17 @@ def identifier(name: str) -> str:
     if not (isinstance(name, str) and re.fullmatch("[a-z_][a-z0-9_]{0,39}", name)):
         raise ValueError(f"table must be at most 40 of a-z, 0-9 and _, and not start with a digit; got {shown(name)}")
     return name
+
+
+async def columns_of(connection: Connection, table: str) -> dict[str, tuple[str, int]]:
+    """{column: (type, its size or -1)}; {} where there is no such table.
+
+    Reading a catalogue table makes the server take note of what others have committed; `SELECT to_regclass(…)` alone
+    would answer as at the transaction's start.
+    """
+    found = await connection.execute(
+        "SELECT attname, typname, atttypmod FROM pg_attribute JOIN pg_type ON pg_type.oid = atttypid "
+        "WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped",
+        [table],
+    )
+    return {name: (kind, size) for name, kind, size in await found.fetchall()}

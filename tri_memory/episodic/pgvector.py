@@ -19,32 +19,39 @@ from tri_memory.engines.postgres_pool import PostgresPool, identifier
 from tri_memory.episodic.pgvector_schema import EpisodeSchema, HalfVector
 from tri_memory.recall.cosine import as_unit
 
-MOST_EXACT = 20_000  # rows of one user that are compared one by one
-MARGIN = 30  # what the index gives beyond k, because it doesn't know the order of equal scores
+MOST_EXACT = 10_000  # rows of one user that are compared one by one in a table of any size
+EXACT_SHARE = 0.15  # of the table: a user with less is compared one by one, too
+MARGIN = 100  # what the index gives beyond k: it finds the nearest in nearly the right order, and ties in any
 
-_SCORE = "round(greatest(-1, least(1, 1 - (embedding <=> %(query)s)))::numeric, 6)::float8"
+# Millionths of cosine distance, so that equal means equal to 6 digits. No index is sorted by this.
+_MILLIONTHS = "round(1e6 * (embedding <=> %(query)s))"
 _RECALL = f"""
-WITH few AS MATERIALIZED (
-    SELECT count(*) <= %(most)s AS few
-    FROM (SELECT FROM {{table}} WHERE user_id = %(user)s LIMIT %(most)s + 1) AS rows
+WITH most AS MATERIALIZED (
+    SELECT greatest(%(most)s, {EXACT_SHARE} * reltuples)::bigint AS most
+    FROM pg_class WHERE oid = '{{table}}'::regclass
+), many AS MATERIALIZED (
+    SELECT count(*) > (SELECT most FROM most) AS many
+    FROM (SELECT FROM {{table}} WHERE user_id = %(user)s LIMIT (SELECT most + 1 FROM most)) AS counted
 ), near AS MATERIALIZED (
-    SELECT seq, session_id, summary, created_at, {_SCORE} AS score
+    SELECT seq, session_id, summary, created_at, {_MILLIONTHS} AS distance
     FROM {{table}}
-    WHERE user_id = %(user)s AND embedding IS NOT NULL AND NOT (SELECT few FROM few)
+    WHERE user_id = %(user)s AND embedding IS NOT NULL AND (SELECT many FROM many)
     ORDER BY embedding <=> %(query)s
     LIMIT %(k)s + {MARGIN}
+), sure AS MATERIALIZED (  -- of the k first and their order: not where there are too few, or the tie goes on and on
+    SELECT coalesce((SELECT distance FROM near ORDER BY distance LIMIT 1 OFFSET %(k)s - 1) < max(distance), false)
+        AS sure FROM near
 )
-SELECT session_id, summary, score, created_at FROM (
-    SELECT * FROM near
-    WHERE (SELECT count(*) FROM near) >= %(k)s
+SELECT session_id, summary, distance, created_at FROM (
+    SELECT * FROM near WHERE (SELECT sure FROM sure)
     UNION ALL (
-        SELECT seq, session_id, summary, created_at, {_SCORE} AS score
+        SELECT seq, session_id, summary, created_at, {_MILLIONTHS} AS distance
         FROM {{table}}
-        WHERE user_id = %(user)s AND embedding IS NOT NULL AND (SELECT count(*) FROM near) < %(k)s
-        ORDER BY score DESC, seq
+        WHERE user_id = %(user)s AND embedding IS NOT NULL AND NOT (SELECT sure FROM sure)
+        ORDER BY distance, seq
         LIMIT %(k)s
     )
-) AS found ORDER BY score DESC, seq LIMIT %(k)s
+) AS found ORDER BY distance, seq LIMIT %(k)s
 """
 
 
@@ -109,8 +116,8 @@ class PgVectorEpisodicStore:
             return await (await connection.execute(self._recall, values)).fetchall()
 
         return [
-            Recollection(session_id, summary, score, as_utc("created_at", created_at))
-            for session_id, summary, score, created_at in await self._pool.run(read)
+            Recollection(session_id, summary, round(1 - distance / 1e6, 6), as_utc("created_at", created_at))
+            for session_id, summary, distance, created_at in await self._pool.run(read)
         ]
 
     def _values(self, query: NDArray[np.float32], k: int, user_id: str) -> dict[str, Any]:

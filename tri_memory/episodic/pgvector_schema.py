@@ -12,14 +12,17 @@ from psycopg.types import TypeInfo
 
 from tri_memory.contracts import require_count
 from tri_memory.engines.postgres_loop import Connection, first_line
+from tri_memory.engines.postgres_pool import columns_of
 
 MOST_DIMENSIONS = 4_000  # of a halfvec that HNSW can index
 OLDEST = (0, 8)  # the first pgvector whose HNSW goes on searching where a filter drops what it found
 NEEDED = {"user_id", "session_id", "summary", "created_at"}
 SETTINGS = {
-    "hnsw.iterative_scan": "strict_order",
-    "hnsw.ef_search": "200",
-    "hnsw.max_scan_tuples": "40000",
+    "hnsw.iterative_scan": "relaxed_order",  # recall sorts what it gets
+    "hnsw.ef_search": "100",
+    "hnsw.max_scan_tuples": "100000",
+    "hnsw.scan_mem_multiplier": "8",
+    "max_parallel_workers_per_gather": "0",  # starting one takes longer than most recalls
     "timezone": "UTC",  # or a time near year 1 or 9999 would overflow on its way into another zone
     "plan_cache_mode": "force_custom_plan",  # a plan made for any user would miss what is right for this one
 }
@@ -39,7 +42,7 @@ class EpisodeSchema:
 
     async def is_there(self, connection: Connection) -> bool:
         """Whether table and index are as this version makes them; ValueError where vectors have another size."""
-        columns = await self._columns(connection)
+        columns = await columns_of(connection, self.table)
         if not columns:
             return False
         kind, dimensions = columns.get("embedding", ("", 0))
@@ -53,7 +56,7 @@ class EpisodeSchema:
     async def create(self, connection: Connection) -> None:
         """What is missing. An old table keeps its rows; see `_to_halfvec`."""
         await _create_extension(connection)
-        columns = await self._columns(connection)
+        columns = await columns_of(connection, self.table)
         if not columns:
             await connection.execute(
                 f"CREATE TABLE {self.table} ("
@@ -78,15 +81,6 @@ class EpisodeSchema:
             "SELECT " + ", ".join(["set_config(%s, %s, false)"] * len(SETTINGS)),
             [word for setting in SETTINGS.items() for word in setting],
         )
-
-    async def _columns(self, connection: Connection) -> dict[str, tuple[str, int]]:
-        """{column: (type, its size or -1)}; {} where there is no such table."""
-        found = await connection.execute(
-            "SELECT attname, typname, atttypmod FROM pg_attribute JOIN pg_type ON pg_type.oid = atttypid "
-            "WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped",
-            [self.table],
-        )
-        return {name: (kind, size) for name, kind, size in await found.fetchall()}
 
     async def _is_indexed(self, connection: Connection) -> bool:
         indexed: bool = await _one(

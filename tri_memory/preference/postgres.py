@@ -7,8 +7,10 @@ from typing import Self
 
 from tri_memory.contracts import require_text
 from tri_memory.engines.postgres_loop import Connection
-from tri_memory.engines.postgres_pool import PostgresPool, identifier
+from tri_memory.engines.postgres_pool import PostgresPool, columns_of, identifier
 from tri_memory.preference.rules import clean, clean_key
+
+COLUMNS = {"user_id", "key", "value", "seq", "created_at", "updated_at"}
 
 
 class PostgresPreferenceStore:
@@ -99,9 +101,12 @@ class _PreferenceSchema:
         self._table = table
 
     async def is_there(self, connection: Connection) -> bool:
-        found = await connection.execute("SELECT to_regclass(%s) IS NOT NULL", [self._table])
-        row = await found.fetchone()
-        return bool(row and row[0])
+        columns = await columns_of(connection, self._table)
+        if columns and not columns.keys() >= COLUMNS:
+            raise ValueError(
+                f"the table {self._table} exists and is not one of preferences; give another name, table=…"
+            )
+        return bool(columns)
 
     async def create(self, connection: Connection) -> None:
         # Bytes are compared, as Python does it, and an update of the system's sorting rules breaks no index.
