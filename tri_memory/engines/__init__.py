@@ -3,7 +3,7 @@
 Importing this room imports no client and no Docker library; those are needed when an engine starts.
 """
 
-from tri_memory.engines.describe import Way, describe
+from tri_memory.engines.choices import Way, describe
 from tri_memory.engines.engine import Engine, postgres, redis
 
 __all__ = ["Engine", "Way", "describe", "postgres", "redis"]

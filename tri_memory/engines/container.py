@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 import secrets
 import sys
 from collections.abc import Iterator
@@ -22,6 +23,8 @@ from tri_memory.engines.unavailable import Unavailable
 
 ANSWER_S = 5.0  # a Docker engine that is there answers sooner
 WAY_OUT = "start Docker, or leave out prefer='container' to get an embedded server"
+
+NOBODY_THERE = re.compile("FileNotFoundError|ConnectionRefusedError|cannot find the file")  # needs no explanation
 
 
 def docker_client(limit: Limit) -> Any:
@@ -39,7 +42,8 @@ def docker_client(limit: Limit) -> Any:
     except ModuleNotFoundError as error:
         raise Unavailable(f"no container ({missing_package(error)})", WAY_OUT) from None
     except Exception as error:
-        raise Unavailable(f"no Docker engine answers here ({_shortly(error)})", WAY_OUT) from None
+        why = "" if NOBODY_THERE.search(str(error)) else f" ({_shortly(error)})"
+        raise Unavailable(f"no Docker engine answers here{why}", WAY_OUT) from None
 
 
 def image_is_there(client: Any, image: str, limit: Limit) -> bool:
@@ -77,9 +81,9 @@ class Container:
         self._container: Any = None
 
     def start(self, limit: Limit) -> None:
-        client = docker_client(limit)
-        if not image_is_there(client, self.kind.image, limit):
-            fetch_image(client, self.kind.image, limit)
+        with contextlib.closing(docker_client(limit)) as client:
+            if not image_is_there(client, self.kind.image, limit):
+                fetch_image(client, self.kind.image, limit)
         if self._guard is None:
             self._guard = Guard()
             self._guard.at_the_end([sys.executable, remove_container.__file__, self.name])
@@ -100,7 +104,10 @@ class Container:
         else:
             recipe.with_env("POSTGRES_PASSWORD", self._password)
         with _quietly():
-            return recipe.start().get_wrapped_container()
+            container = recipe.start().get_wrapped_container()
+        if self._guard is None:  # made after all, when nobody waits for it any more
+            container.remove(force=True, v=True)
+        return container
 
     def _address(self) -> str:
         self._container.reload()
@@ -131,8 +138,11 @@ class Container:
 
     def stop(self) -> None:
         if self._guard is not None:
-            self._guard.let_go()
-        self._guard = self._container = None
+            guard, self._guard = self._guard, None
+            guard.let_go()
+        if self._container is not None:
+            self._container.client.close()
+        self._container = None
 
 
 @contextlib.contextmanager

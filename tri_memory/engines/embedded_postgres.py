@@ -10,6 +10,7 @@ import os
 import secrets
 import signal
 import sys
+import time
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -18,9 +19,10 @@ from tri_memory.engines.guard import Guard
 from tri_memory.engines.kind import POSTGRES
 from tri_memory.engines.patience import Limit
 from tri_memory.engines.port import on_a_free_port
-from tri_memory.engines.ready import wait_until_ready
+from tri_memory.engines.ready import ServerEnded, wait_until_ready
 from tri_memory.engines.unavailable import Unavailable
 
+CHILDREN_S = 10.0
 WINDOWS = sys.platform == "win32"
 
 
@@ -51,7 +53,7 @@ class EmbeddedPostgres:
     def start(self, limit: Limit) -> None:
         programs = program_folder()
         if self._guard is not None:
-            self._serve(self.port, programs, limit)
+            self._serve_again(programs, limit)
             return
         self._guard = Guard()
         self._initialise(programs, limit)
@@ -77,6 +79,17 @@ class EmbeddedPostgres:
         guard.run(argv, limit, self._user)
         password.unlink()
 
+    def _serve_again(self, programs: Path, limit: Limit) -> None:
+        """Once more while the last children of a killed server still hold its memory, which PostgreSQL refuses."""
+        ends = limit.at_most(CHILDREN_S)
+        while True:
+            try:
+                return self._serve(self.port, programs, limit)
+            except ServerEnded:
+                if ends.left() <= 0:
+                    raise
+                time.sleep(0.1)
+
     def _serve(self, port: int, programs: Path, limit: Limit) -> None:
         guard = self._opened()
         self.port = port
@@ -100,7 +113,7 @@ class EmbeddedPostgres:
     def is_alive(self) -> bool:
         if self._guard is None:
             return False
-        return runs_on_windows(self.pid) if WINDOWS else self._guard.is_alive(self.pid)
+        return runs_on_windows(self._guard, self._data) if WINDOWS else self._guard.is_alive(self.pid)
 
     def kill(self) -> None:
         """kill -9; the data stay."""
@@ -124,7 +137,9 @@ def start_on_windows(guard: Guard, programs: Path, data: Path, port: int, limit:
     return int((data / "postmaster.pid").read_text(encoding="utf-8").split()[0])
 
 
-def runs_on_windows(pid: int) -> bool:
-    import psutil  # which the wheel requires
-
-    return psutil.pid_exists(pid)
+def runs_on_windows(guard: Guard, data: Path) -> bool:
+    try:
+        guard.run([str(program_folder() / "pg_ctl"), "-D", str(data), "status"], Limit(5))
+    except RuntimeError:
+        return False
+    return True

@@ -23,7 +23,7 @@ def wait_until_ready(
 
     Both say what the server wrote last.
     """
-    last: Exception | None = None
+    last = "it was not asked yet"  # a text: the exception would hold on to the frames, and through them to the engine
     while limit.left() > 0:
         if has_ended():
             raise ServerEnded(f"the {kind.name} server ended while it started: {last_words()}")
@@ -33,16 +33,16 @@ def wait_until_ready(
         except ImportError:
             raise
         except Exception as error:  # whatever the client makes of a server that is not there yet
-            last = error
+            last = one_line(error)
             time.sleep(min(PAUSE_S, limit.left()))
         else:
             return
     raise TimeoutError(
-        f"{kind.name} was not ready within {limit.seconds:.0f} s ({one_line(last)}); it wrote last: {last_words()}. "
+        f"{kind.name} was not ready within {limit.seconds:.0f} s ({last}); it wrote last: {last_words()}. "
         "Give it longer with limit_s="
     )
 
 
-def one_line(error: BaseException | None) -> str:
-    """An exception on one line."""
-    return " ".join(str(error).split()) or type(error).__name__
+def one_line(error: BaseException) -> str:
+    """An exception on one line, without the full stop."""
+    return " ".join(str(error).split()).rstrip(".") or type(error).__name__

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 from tri_memory.engines.address import without_password
 from tri_memory.engines.kind import Kind
@@ -38,7 +39,7 @@ class GivenServer:
         except ImportError:
             raise
         except Exception as error:
-            why = one_line(error).replace(self.url, without_password(self.url))
+            why = _without_secrets(one_line(error), self.url)
             raise ConnectionError(
                 f"{self.kind.variable} is set to {without_password(self.url)}, which does not answer: {why}. "
                 f"Start that server, or unset {self.kind.variable} to get one of your own"
@@ -49,3 +50,14 @@ class GivenServer:
 
     def stop(self) -> None:
         """Nothing: it isn't ours."""
+
+
+def _without_secrets(text: str, url: str) -> str:
+    """A client's error, which may quote a password that it could not parse, or a part of it."""
+    text = text.replace(url, without_password(url))
+    account = url.partition("://")[2].rpartition("@")[0]
+    for secret in (account.partition(":")[2], *re.findall(r"password=([^&]*)", url)):
+        for part in (secret, *re.split(r"\W+", secret)):
+            if part and (part == secret or len(part) > 3):
+                text = text.replace(part, "...")
+    return text

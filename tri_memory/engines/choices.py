@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import NamedTuple
 
 from tri_memory.engines.address import without_password
@@ -54,7 +55,8 @@ def _look_at_url(kind: Kind) -> tuple[bool, str]:
 
 def _look_at_docker(kind: Kind) -> tuple[bool, str]:
     try:
-        there = image_is_there(docker_client(Limit(LOOK_S)), kind.image, Limit(LOOK_S))
+        with closing(docker_client(Limit(LOOK_S))) as client:
+            there = image_is_there(client, kind.image, Limit(LOOK_S))
     except Unavailable as why:
         return False, why.reason
     except Exception as error:  # an answer to PING and then none, or one that makes no sense
