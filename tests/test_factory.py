@@ -11,6 +11,9 @@ from tri_memory import (
     InMemoryEpisodicStore,
     InMemoryPreferenceStore,
     InMemorySessionStore,
+    PgVectorEpisodicStore,
+    PostgresPreferenceStore,
+    RedisSessionStore,
     TokenWatermark,
     episodic_store_from_env,
     preference_store_from_env,
@@ -50,14 +53,40 @@ def test_an_engine_of_another_variable_is_an_unknown_value(variable, value):
         assert isinstance(make({variable: value}), kind)
 
 
-@pytest.mark.parametrize(
-    ("variable", "value"),
-    [("SESSION_STORE", "redis"), ("EPISODIC_STORE", " PGvector"), ("PREFERENCE_STORE", "pg")],
-)
-def test_an_engine_that_this_version_lacks_is_an_error_and_never_memory(variable, value):
+CHOSEN = [
+    ("SESSION_STORE", "redis", "REDIS_URL", "redis"),
+    ("PREFERENCE_STORE", " PG", "DATABASE_URL", "postgresql"),
+    ("EPISODIC_STORE", "PGvector", "DATABASE_URL", "postgresql"),
+]
+
+
+@pytest.mark.parametrize(("variable", "value", "address", "scheme"), CHOSEN)
+@pytest.mark.parametrize("url", [None, "", " "])
+def test_a_chosen_engine_without_a_url_is_an_error_that_names_the_variable(variable, value, address, scheme, url):
     make, _ = STORES[variable]
-    with pytest.raises(NotImplementedError, match=f"{variable}={value!r}: this version has no such engine; unset it"):
-        make({variable: value})
+    with pytest.raises(ValueError, match=f"needs {address}, such as {scheme}"):
+        make({variable: value} if url is None else {variable: value, address: url})
+
+
+@pytest.mark.parametrize(("variable", "value", "address", "scheme"), CHOSEN)
+def test_a_chosen_engine_that_cannot_be_reached_is_an_error_that_names_it_without_its_password(
+    variable, value, address, scheme, free_tcp_port
+):
+    make, _ = STORES[variable]
+    with pytest.raises(ConnectionError, match=f"127.0.0.1:{free_tcp_port}") as raised:
+        make({variable: value, address: f"{scheme}://ann:s3cret@127.0.0.1:{free_tcp_port}/0"})
+    assert "s3cret" not in str(raised.value)
+
+
+async def test_the_chosen_engines_are_real_ones(embedded_valkey, embedded_postgres):
+    env = {variable: value for variable, value, _, _ in CHOSEN}
+    env |= {"REDIS_URL": embedded_valkey, "DATABASE_URL": embedded_postgres, "MODEL_CONTEXT_TOKENS": "8000"}
+    sessions = session_store_from_env(env, summarizer=lambda turns: "summary")
+    assert isinstance(sessions, RedisSessionStore)
+    assert sessions.policy == TokenWatermark(8_000)
+    assert sessions.summarizer(()) == "summary"
+    assert isinstance(preference_store_from_env(env), PostgresPreferenceStore)
+    assert isinstance(episodic_store_from_env(env, dimensions=3), PgVectorEpisodicStore)
 
 
 @pytest.mark.parametrize("variable", STORES)

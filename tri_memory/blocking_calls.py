@@ -7,10 +7,12 @@ notebook, where `asyncio.run` would refuse.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import inspect
 import os
 import threading
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import wraps
 from typing import Any
 
@@ -89,7 +91,23 @@ def _background_loop() -> tuple[asyncio.AbstractEventLoop, threading.Thread]:
     with _starting:
         if os.getpid() not in _loops:
             loop = asyncio.new_event_loop()
+            atexit.register(_end, os.getpid(), loop)
             thread = threading.Thread(target=loop.run_forever, name="tri_memory.blocking", daemon=True)
             thread.start()
             _loops[os.getpid()] = loop, thread
         return _loops[os.getpid()]
+
+
+def _end(process: int, loop: asyncio.AbstractEventLoop) -> None:
+    """At exit, cancel what still waits there, such as a pool's workers; Python would complain about each of them."""
+
+    async def cancel() -> None:
+        waiting = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in waiting:
+            task.cancel()
+        if waiting:
+            await asyncio.wait(waiting, timeout=1)
+
+    if process == os.getpid():  # a forked child has the list of what to do at exit, and not the thread
+        with suppress(Exception):  # a loop that is blocked goes with the process all the same
+            asyncio.run_coroutine_threadsafe(cancel(), loop).result(timeout=2)
