@@ -51,7 +51,6 @@ PROMISED = {
     "TokenWatermark",
     "blocking",
     "default_embedder",
-    "engines",
     "episodic_store_from_env",
     "estimate_tokens",
     "preference_store_from_env",
@@ -94,6 +93,10 @@ def test_using_every_public_name_loads_a_client_only_for_the_stores_on_a_server(
     assert not loaded & HEAVY
     for name, client in ON_A_SERVER.items():
         assert loaded_by(f"from tri_memory import {name}") & HEAVY == {client}
+
+
+def test_the_engines_are_there_and_load_no_client_before_one_is_started() -> None:
+    assert not loaded_by("import tri_memory\ntri_memory.engines.redis(), tri_memory.engines.postgres()") & HEAVY
 
 
 def test_what_would_be_loaded_is_seen() -> None:
