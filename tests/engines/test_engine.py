@@ -115,6 +115,18 @@ def test_a_container_cannot_be_killed_and_says_so() -> None:
         engine.kill()
 
 
+def test_a_container_that_somebody_stopped_is_started_again_with_its_data() -> None:
+    docker = needs("docker", "pip install testcontainers")
+    url_of(engines.redis, "container")
+    with engines.redis("container", limit_s=60) as engine:
+        write_keys(engine.url)
+        client = docker.from_env(timeout=30)
+        client.containers.get(engine._server.name).stop(timeout=10)
+        client.close()
+        engine.start()
+        assert count_keys(engine.url) == 1000
+
+
 def test_it_starts_inside_a_running_loop(kind: str) -> None:
     async def cell() -> bool:
         with MAKE[kind]("embedded") as engine:

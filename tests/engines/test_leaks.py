@@ -26,6 +26,12 @@ engine.start()
 print(getattr(engine._server, "name", "-"), engine.url, flush=True)
 sys.stdin.readline()
 """
+CELL = """
+from tri_memory import engines
+redis, postgres = engines.redis("embedded"), engines.postgres("embedded")
+redis.start()
+postgres.start()
+"""
 ENDINGS = {
     "it returns": "",
     "it raises": "raise SystemError('as a notebook cell may')",
@@ -144,6 +150,27 @@ def test_an_interrupted_kernel_keeps_its_server(place: Path) -> None:
     nothing_is_left(place)
 
 
+@pytest.mark.parametrize("way", ["restarted", "restarted at once", "shut down"])
+def test_nothing_is_left_of_a_notebook_kernel_that_is(way: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    manager_of = needs("jupyter_client.manager", "pip install jupyter_client")
+    monkeypatch.setenv("TMPDIR", str(place))
+    manager, client = manager_of.start_new_kernel(kernel_name="python3", startup_timeout=60)
+    try:
+        reply = client.execute_interactive(CELL, timeout=60, output_hook=lambda _: None)
+        assert reply["content"]["status"] == "ok"
+        before = {line for line in processes(place) if "watch.py" in line}
+        assert len(before) == 2
+        if way == "shut down":
+            manager.shutdown_kernel()
+        else:
+            manager.restart_kernel(now=way == "restarted at once")
+        eventually(lambda: before & processes(place), "processes")
+        eventually(lambda: {name for name in folders(place) if name.startswith("tri_memory-")}, "folders")
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+
+
 def test_two_kernels_do_not_disturb_each_other(place: Path) -> None:
     first, _, _ = started(place, "redis", "embedded", ENDINGS["it is killed"])
     second, _, url = started(place, "redis", "embedded")
@@ -164,6 +191,21 @@ def test_a_watchman_that_is_killed_leaves_the_work_to_the_owner(
     os.kill(int(watchman.split()[0]), signal.SIGKILL)
     engine.stop()
     nothing_is_left(place)
+
+
+@pytest.mark.parametrize("kind", EMBEDDED)
+def test_a_watchman_that_is_sent_sigterm_cleans_up_first(
+    kind: str, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(place))
+    engine = getattr(engines, kind)("embedded", limit_s=60)
+    engine.start()
+    (watchman,) = [line for line in processes(place) if "watch.py" in line]
+    os.kill(int(watchman.split()[0]), signal.SIGTERM)
+    nothing_is_left(place)
+    with pytest.raises(RuntimeError, match="ended from outside"):
+        engine.kill()
+    engine.stop()
 
 
 @pytest.mark.parametrize("kind", EMBEDDED)

@@ -17,7 +17,7 @@ from tri_memory import missing_package
 from tri_memory.engines import remove_container
 from tri_memory.engines.guard import Guard
 from tri_memory.engines.kind import REDIS, Kind
-from tri_memory.engines.patience import Limit, within
+from tri_memory.engines.patience import Limit, say, within
 from tri_memory.engines.ready import one_line, wait_until_ready
 from tri_memory.engines.unavailable import Unavailable
 
@@ -60,8 +60,11 @@ def fetch_image(client: Any, image: str, limit: Limit) -> None:
     """Unavailable where it can't be had, TimeoutError where that takes too long."""
     from docker.errors import DockerException
 
+    say(f"Docker fetches the image {image}, this once …")
     try:
         within(limit, f"docker pull {image}", lambda: client.images.pull(image))
+    except TimeoutError as error:
+        raise TimeoutError(f"{error}: run that in a terminal first, or take prefer='embedded'") from None
     except DockerException as error:
         reason = f"the image {image} is not here and cannot be fetched ({_shortly(error)})"
         raise Unavailable(reason, f"docker pull {image} where there is a network") from None

@@ -23,6 +23,7 @@ import json
 import os
 import queue
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -103,9 +104,9 @@ class Watchman:
 
     def execute(self) -> None:
         """The will. Nothing in it may keep the rest of it from being done."""
-        for server, signal in self.servers.values():
+        for server, end_signal in self.servers.values():
             if server.poll() is None:
-                server.send_signal(signal)
+                server.send_signal(end_signal)
         ends = time.monotonic() + POLITE_S
         for server, _ in self.servers.values():
             try:
@@ -134,6 +135,7 @@ def remove(folder: str) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # a machine that shuts down: the will first
     watchman = Watchman(int(sys.argv[1]), sys.argv[2])
     try:
         watchman.keep()
