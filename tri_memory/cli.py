@@ -84,7 +84,7 @@ def chat(
 
     try:
         conversation = _chat(user, session)
-    except (ValueError, RuntimeError) as error:
+    except (ValueError, RuntimeError, ConnectionError) as error:
         _fail(str(error))
     typer.echo(_greeting(conversation))
     raise typer.Exit(Repl(conversation, _read_line, typer.echo).run())
@@ -127,7 +127,7 @@ def _chat(user: str, session: str | None) -> Chat:
         session,
         sessions=session_store_from_env(summarizer=without_replies(summarizer)),
         preferences=preference_store_from_env(),
-        episodes=episodic_store_from_env(),
+        episodes=episodic_store_from_env(dimensions=embedder.dimensions),
         embedder=embedder,
         model=model_from_env(),
         summarizer=summarizer,
@@ -141,8 +141,21 @@ def _greeting(conversation: Chat) -> str:
     model = "the built-in model, which answers only from its prompt" if built_in else repr(conversation.model)
     return (
         f"{conversation.user_id}, session {conversation.session_id}, {model}.\n"
-        "Memory lives in this process: when you leave, it is gone. /help lists the commands."
+        f"{_lifetime(conversation)} /help lists the commands."
     )
+
+
+def _lifetime(conversation: Chat) -> str:
+    layers = {
+        "session": conversation.sessions,
+        "preferences": conversation.preferences,
+        "episodes": conversation.episodes,
+    }
+    kept = [name for name, store in layers.items() if not type(store).__name__.startswith("InMemory")]
+    gone = [name for name in layers if name not in kept]
+    if not kept:
+        return "Memory lives in this process: when you leave, it is gone."
+    return f"Kept when you leave: {', '.join(kept)}." + (f" Gone then: {', '.join(gone)}." if gone else "")
 
 
 def _read_line() -> str:
