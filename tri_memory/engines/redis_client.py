@@ -16,13 +16,18 @@ from redis import asyncio as aioredis
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialWithJitterBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import NoScriptError
+from redis.exceptions import MaxConnectionsError, NoScriptError, ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from tri_memory.engines.address import without_password
 
 ANSWER_WITHIN_S = 5.0
 """A server that takes a connection and doesn't answer is given up after so many seconds."""
+
+CONNECTIONS = 50
+"""So many calls on one loop go out at once; the others wait for a connection, for at most `CONNECTION_WITHIN_S`."""
+
+CONNECTION_WITHIN_S = 30.0
 
 
 class Script(Protocol):
@@ -59,9 +64,15 @@ class ClientPerLoop:
     def _make(self) -> Any:
         # Only a lost connection is tried again, as while a server restarts (about 3 s in all); silence is not.
         again = Retry(ExponentialWithJitterBackoff(base=0.1, cap=1.0), 6, (RedisConnectionError,))
-        return aioredis.Redis.from_url(
-            self._url, socket_timeout=ANSWER_WITHIN_S, socket_connect_timeout=ANSWER_WITHIN_S, retry=again
+        pool = aioredis.BlockingConnectionPool.from_url(
+            self._url,
+            max_connections=CONNECTIONS,
+            timeout=CONNECTION_WITHIN_S,
+            socket_timeout=ANSWER_WITHIN_S,
+            socket_connect_timeout=ANSWER_WITHIN_S,
+            retry=again,
         )
+        return aioredis.Redis.from_pool(pool)
 
 
 class ClientOfOneLoop:
@@ -94,6 +105,10 @@ async def run_script(client: Any, script: Script, keys: Sequence[str], arguments
         return await client.evalsha(script.sha, len(keys), *keys, *arguments)
     except NoScriptError:
         return await client.eval(script.text, len(keys), *keys, *arguments)
+    except ResponseError as error:
+        if "unknown command 'evalsha'" in str(error):
+            raise ImportError("fakeredis runs scripts only with its Lua extra: pip install 'fakeredis[lua]'") from error
+        raise
 
 
 def is_cluster(client: Any) -> bool:
@@ -106,6 +121,11 @@ def reaching(where: str) -> Iterator[None]:
     """A lost, refused or silent connection as Python's own ConnectionError, saying which server it was."""
     try:
         yield
+    except MaxConnectionsError as error:
+        raise ConnectionError(
+            f"all connections of the client to Redis at {where} are in use; give it a BlockingConnectionPool, in which "
+            "calls wait, or make the store with RedisSessionStore.from_url"
+        ) from error
     except (RedisConnectionError, RedisTimeoutError) as error:
         raise ConnectionError(
             f"Redis at {where} can't be reached: {error}. Start it, or correct the URL; tri-memory doctor shows both"

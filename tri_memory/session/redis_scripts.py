@@ -51,7 +51,12 @@ APPEND = _script(
 local turns, meta, lock, index = unpack(KEYS)
 local turn, weight, unit, high, hard, ttl, now, token, patience, session = unpack(ARGV)
 local seen, before, skip = unpack(redis.call('HMGET', meta, 'seen', unit, 'skip'))
-if seen and string.find(seen, token, 1, true) then return false end
+local function claim(total)
+  return {total, tonumber(redis.call('HGET', meta, 'failures') or 0), redis.call('LRANGE', turns, 0, -1)}
+end
+if seen and string.find(seen, token, 1, true) then
+  return redis.call('GET', lock) == token and claim(tonumber(before)) or false
+end
 
 local length = redis.call('RPUSH', turns, turn)
 if length == 1 then
