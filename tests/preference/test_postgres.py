@@ -12,7 +12,7 @@ from datetime import datetime
 import pytest
 
 if os.environ.get("STRICT") != "1":
-    pytest.importorskip("psycopg_pool", reason="psycopg is not installed: pip install 'psycopg[binary,pool]'")
+    pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'psycopg[binary]'")
 
 import psycopg
 

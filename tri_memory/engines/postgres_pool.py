@@ -15,15 +15,8 @@ from typing import NoReturn, TypeVar
 
 from tri_memory.contracts import require_count, shown
 from tri_memory.engines.address import without_password
-from tri_memory.engines.postgres_loop import (
-    CONNECT_S,
-    Connection,
-    Dead,
-    LoopConnections,
-    Schema,
-    checked_url,
-    first_line,
-)
+from tri_memory.engines.postgres_connection import CONNECT_S, Connection, checked_url, first_line
+from tri_memory.engines.postgres_loop import Dead, LoopConnections, Schema
 
 T = TypeVar("T")
 

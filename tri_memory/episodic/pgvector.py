@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tri_memory.contracts import EpisodicRecord, Recollection, as_utc, require_count, require_text, shown
-from tri_memory.engines.postgres_loop import Connection
+from tri_memory.engines.postgres_connection import Connection
 from tri_memory.engines.postgres_pool import PostgresPool, identifier
 from tri_memory.episodic.pgvector_schema import EpisodeSchema, HalfVector
 from tri_memory.recall.cosine import as_unit
 
-MOST_EXACT = 10_000  # rows of one user that are compared one by one in a table of any size
+MOST_EXACT = 20_000  # rows of one user that are compared one by one in a table of any size
 EXACT_SHARE = 0.15  # of the table: a user with less is compared one by one, too
 MARGIN = 100  # what the index gives beyond k: it finds the nearest in nearly the right order, and ties in any
 

@@ -11,7 +11,7 @@ from psycopg import errors
 from psycopg.types import TypeInfo
 
 from tri_memory.contracts import require_count
-from tri_memory.engines.postgres_loop import Connection, first_line
+from tri_memory.engines.postgres_connection import Connection, first_line
 from tri_memory.engines.postgres_pool import columns_of
 
 MOST_DIMENSIONS = 4_000  # of a halfvec that HNSW can index

@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Self
 
 from tri_memory.contracts import require_text
-from tri_memory.engines.postgres_loop import Connection
+from tri_memory.engines.postgres_connection import Connection
 from tri_memory.engines.postgres_pool import PostgresPool, columns_of, identifier
 from tri_memory.preference.rules import clean, clean_key
 
