@@ -114,37 +114,55 @@ def test_nothing_is_left_of_a_start_that_is_killed_half_way(kind: str, wait_s: f
     nothing_is_left(place)
 
 
-def test_a_forked_child_neither_stops_the_server_nor_keeps_it(place: Path) -> None:
-    fork = "\nchild = os.fork()\nif child == 0:\n    engine.stop()\n    time.sleep(30)\n    os._exit(0)\n"
-    go_on = "print('on', flush=True)\nsys.stdin.readline()\nos.kill(os.getpid(), signal.SIGKILL)"
-    script, _, url = started(place, "redis", "embedded", fork + go_on)
+FORK = """
+if os.fork() == 0:
+    held = engine._server._guard  # and with it the pipe to the watchman
+    engine.stop()
+    print("forked", flush=True)
+    time.sleep(60)
+    os._exit(0)
+sys.stdin.readline()
+print(engine._server.is_alive(), flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.mark.parametrize(
+    "ending", ["engine.stop()\nprint('on', flush=True)\nsys.stdin.readline()", ENDINGS["it is killed"]]
+)
+def test_a_forked_child_neither_stops_the_server_nor_keeps_it(ending: str, place: Path) -> None:
+    script, _, url = started(place, "redis", "embedded", FORK + ending)
     assert script.stdin is not None
     assert script.stdout is not None
-    script.stdin.write("\n")
-    script.stdin.flush()
-    assert script.stdout.readline() == "on\n"
-    ping(url)
-    script.stdin.write("\n")
-    script.stdin.flush()
-    script.wait(timeout=10)  # its child still sleeps, and holds the pipe to the watchman open
     try:
+        write_line(script)
+        assert script.stdout.readline() == "forked\n"
+        write_line(script)
+        assert script.stdout.readline() == "True\n"
+        ping(url)
+        write_line(script)  # the script goes on to its ending; its child still sleeps
         eventually(lambda: {line for line in processes(place) if "watch.py" in line or "valkey" in line}, "processes")
         eventually(lambda: folders(place), "folders")
     finally:
         os.killpg(script.pid, signal.SIGKILL)
-        script.stdout.close()
-        script.stdin.close()
+        script.communicate(timeout=10)
+
+
+def write_line(script: subprocess.Popen[str]) -> None:
+    assert script.stdin is not None
+    script.stdin.write("\n")
+    script.stdin.flush()
 
 
 def test_an_interrupted_kernel_keeps_its_server(place: Path) -> None:
-    ignore = "\n"
-    source = "import signal; signal.signal(signal.SIGINT, lambda *_: None)\n" + START.format(
-        kind="redis", how="embedded"
-    )
-    script = start_script(place, source + ignore)
+    deaf = "import signal; signal.signal(signal.SIGINT, lambda *_: None)\n"
+    look = "print(engine._server.is_alive(), flush=True)\nsys.stdin.readline()"
+    script = start_script(place, deaf + START.format(kind="redis", how="embedded") + look)
     assert script.stdout is not None
     url = script.stdout.readline().split()[1]
     os.killpg(script.pid, signal.SIGINT)  # as Jupyter's stop button does: the whole group gets it
+    write_line(script)
+    assert script.stdout.readline() == "True\n"  # the watchman says so
     ping(url)
     finish(script)
     nothing_is_left(place)
