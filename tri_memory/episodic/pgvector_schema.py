@@ -50,7 +50,8 @@ class EpisodeSchema:
             raise ValueError(f"the table {self.table} exists and is not one of episodes; give another name, table=…")
         if dimensions not in (-1, self.dimensions):
             self._refuse(dimensions)
-        whole = kind == "halfvec" and dimensions == self.dimensions and "seq" in columns
+        whole = (kind, dimensions) == ("halfvec", self.dimensions) and "seq" in columns
+        whole = whole and columns["created_at"][0] == "timestamptz"
         return whole and await self._is_indexed(connection)
 
     async def create(self, connection: Connection) -> None:
@@ -66,6 +67,10 @@ class EpisodeSchema:
             )
         elif columns["embedding"] != ("halfvec", self.dimensions):
             await self._to_halfvec(connection)
+        if columns and columns["created_at"][0] != "timestamptz":
+            await connection.execute(
+                f"ALTER TABLE {self.table} ALTER COLUMN created_at TYPE timestamptz USING created_at AT TIME ZONE 'UTC'"
+            )
         if columns and "seq" not in columns:
             await self._number(connection)
         # Beside the other columns and not in a table of its own, so that comparing a row is one read.
@@ -86,7 +91,8 @@ class EpisodeSchema:
         indexed: bool = await _one(
             connection,
             "SELECT EXISTS (SELECT FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid "
-            "JOIN pg_am ON pg_am.oid = relam WHERE indrelid = to_regclass(%s) AND indisvalid AND amname = 'hnsw')",
+            "JOIN pg_am ON pg_am.oid = relam JOIN pg_opclass ON pg_opclass.oid = indclass[0] "
+            "WHERE indrelid = to_regclass(%s) AND indisvalid AND amname = 'hnsw' AND opcname = 'halfvec_cosine_ops')",
             [self.table],
         )
         return indexed
