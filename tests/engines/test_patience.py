@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import threading
+import weakref
 
 import pytest
 
@@ -20,6 +23,25 @@ def test_none_is_a_value_too() -> None:
 def test_an_error_in_time_is_raised_as_it_is() -> None:
     with pytest.raises(ZeroDivisionError):
         within(Limit(5), "a quotient", lambda: 1 / 0)
+
+
+def test_an_error_keeps_nothing_alive_once_it_was_caught() -> None:
+    class Thing:
+        pass
+
+    def caller(thing: Thing) -> None:
+        with contextlib.suppress(ZeroDivisionError):
+            within(Limit(5), "a quotient", lambda: 1 / 0)
+
+    thing = Thing()
+    watched = weakref.ref(thing)
+    gc.disable()  # which would find the circle, some day
+    try:
+        caller(thing)
+        del thing
+        assert watched() is None
+    finally:
+        gc.enable()
 
 
 def test_what_comes_too_late_is_a_time_out_that_names_it() -> None:

@@ -48,7 +48,10 @@ def within(limit: Limit, what: str, function: Callable[[], Value]) -> Value:
     thread.start()
     thread.join(limit.left())
     if failure:
-        raise failure[0]
+        try:
+            raise failure[0]
+        finally:
+            failure.clear()  # else the exception holds this frame, and this frame the exception
     if not outcome:
         raise TimeoutError(f"{what} gave no answer within {limit.seconds:.0f} s")
     return outcome[0]
