@@ -135,6 +135,11 @@ async def test_the_same_session_again_is_the_same_row(store, embedded_postgres):
     assert [session_id for _, session_id in rows] == ["a", "b"]
 
 
+async def test_a_k_beyond_any_number_of_rows_gives_all_of_them(store):
+    await store.remember(record())
+    assert len(await store.recall([1, 0], 10**30, user_id="ann")) == 1
+
+
 async def test_twenty_writers_of_one_session_leave_one_row(store):
     await asyncio.gather(*(store.remember(record(summary=f"Version {n}.")) for n in range(20)))
     assert await store.forget("ann") == 1

@@ -84,6 +84,13 @@ async def test_the_longest_key_and_value_fit(store):
     assert await store.all("ann") == {"😀" * 50: "語" * 500}
 
 
+async def test_a_user_id_longer_than_the_index_takes_is_refused_and_nothing_else_happens(store):
+    await store.set("ann", "size", "42")
+    with pytest.raises(ValueError, match="Postgres can't index ids of that length"):
+        await store.set(secrets.token_hex(5_000), "size", "42")
+    assert await store.get("ann", "size") == "42"
+
+
 async def test_what_was_written_is_there_for_the_next_store(embedded_postgres):
     table = new_table()
     async with PostgresPreferenceStore(embedded_postgres, table=table) as first:

@@ -208,6 +208,15 @@ def test_closing_in_one_loop_frees_the_connections_of_the_others(marked):
     idle.close()
 
 
+async def test_closing_lets_calls_end_and_leaves_no_connection(marked):
+    store = await PostgresPreferenceStore.connect(marked, table=new_table(), pool_size=2)
+    calls = [asyncio.create_task(store.set("ann", f"k{n}", "v")) for n in range(10)]
+    await asyncio.sleep(0)
+    await store.close()
+    assert await asyncio.gather(*calls) == [True] * 10
+    assert await gone(marked)
+
+
 async def test_a_closed_store_says_so_and_closing_twice_is_harmless(store):
     await store.close()
     await store.close()

@@ -7,8 +7,7 @@ being woken, it misses that it was cancelled, and `asyncio.run` waits for ever.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Protocol, TypeVar
 from weakref import WeakSet
 
@@ -63,9 +62,12 @@ class LoopConnections:
         self._made: WeakSet[Connection] = WeakSet()
         self._generation = 0
         self._unreachable: ConnectionError | None = None
+        self._closed = False
 
     async def ready(self) -> None:
         """Create what is missing, once; ConnectionError where the server can't be reached now."""
+        if self._keeper is not None:
+            return
         async with self._opening:
             if self._keeper is None:
                 await self._create()
@@ -74,30 +76,31 @@ class LoopConnections:
 
     async def once(self, work: Callable[[Connection], Awaitable[T]], repeatable: bool) -> T:
         """What `work` returns; Dead where the connection was."""
-        async with self._connection() as (connection, generation):
-            return await self._under_watch(connection, work, repeatable, generation)
+        await self._turn()
+        try:
+            generation = self._generation
+            connection = self._free.pop() if self._free else await self._connect_patiently()
+            try:
+                return await self._under_watch(connection, work, repeatable, generation)
+            finally:
+                fit = connection.info.transaction_status == TransactionStatus.IDLE
+                if fit and generation == self._generation and not self._closed:
+                    self._free.append(connection)
+                else:
+                    await connection.close()
+        finally:
+            self._turns.release()
 
-    @asynccontextmanager
-    async def _connection(self) -> AsyncIterator[tuple[Connection, int]]:
+    async def _turn(self) -> None:
+        if not self._turns.locked():
+            await self._turns.acquire()  # at once
+            return
         try:
             async with asyncio.timeout(WAIT_S):
                 await self._turns.acquire()
         except TimeoutError:
             busy = f"all {self._size} connections to {self._at} were busy for {WAIT_S} s"
             raise self._unreachable or ConnectionError(f"{busy}; give the store a larger pool_size") from None
-        try:
-            generation = self._generation
-            connection = self._free.pop() if self._free else await self._connect_patiently()
-            try:
-                yield connection, generation
-            finally:
-                fit = connection.info.transaction_status == TransactionStatus.IDLE
-                if fit and generation == self._generation:
-                    self._free.append(connection)
-                else:
-                    await connection.close()
-        finally:
-            self._turns.release()
 
     async def _connect_patiently(self) -> Connection:
         """The server was there once: it may be restarting."""
@@ -143,6 +146,8 @@ class LoopConnections:
                     await connection.execute("SELECT 1")
                 begun = True
                 return await work(connection)
+        except errors.ProgramLimitExceeded as error:
+            raise ValueError(f"Postgres can't index ids of that length ({first_line(error)})") from error
         except errors.QueryCanceled as error:
             raise TimeoutError(f"{self._at} gave up: {first_line(error)}") from error
         except psycopg.OperationalError as error:
@@ -160,7 +165,7 @@ class LoopConnections:
 
     async def close(self) -> None:
         """The free ones now, the others when their call ends."""
-        self._generation += 1
+        self._closed = True
         await self._close_free()
 
     async def _close_free(self) -> None:

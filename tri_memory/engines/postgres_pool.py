@@ -93,9 +93,12 @@ class PostgresPool:
                 "asyncio.set_event_loop_policy(asyncio.WindowsSelectorEventLoopPolicy())"
             )
         with self._lock:
-            for ended in [one for one in self._opened if one.is_closed()]:
-                self._opened.pop(ended).abandon()
-            return self._opened.setdefault(loop, LoopConnections(self._url, self._schema, self._size))
+            opened = self._opened.get(loop)
+            if opened is None:
+                for ended in [one for one in self._opened if one.is_closed()]:
+                    self._opened.pop(ended).abandon()
+                opened = self._opened[loop] = LoopConnections(self._url, self._schema, self._size)
+        return opened
 
 
 def identifier(name: str) -> str:

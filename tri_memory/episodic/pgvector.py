@@ -21,6 +21,7 @@ from tri_memory.recall.cosine import as_unit
 
 MOST_EXACT = 20_000  # rows of one user that are compared one by one in a table of any size
 EXACT_SHARE = 0.15  # of the table: a user with less is compared one by one, too
+MOST_ROWS = 2**40  # no table has more
 MARGIN = 100  # what the index gives beyond k: it finds the nearest in nearly the right order, and ties in any
 
 # Millionths of cosine distance, so that equal means equal to 6 digits. No index is sorted by this.
@@ -121,7 +122,7 @@ class PgVectorEpisodicStore:
         ]
 
     def _values(self, query: NDArray[np.float32], k: int, user_id: str) -> dict[str, Any]:
-        return {"query": HalfVector(query), "user": user_id, "k": k, "most": MOST_EXACT}
+        return {"query": HalfVector(query), "user": user_id, "k": min(k, MOST_ROWS), "most": MOST_EXACT}
 
     async def forget(self, user_id: str) -> int:
         """Delete all of one user's records, the vectors too; how many there were."""
