@@ -287,6 +287,20 @@ async def test_forgetting_takes_the_vectors_out_of_the_index_too(embedded_postgr
         assert await store.forget("ann") == 0
 
 
+async def test_forgetting_is_not_repeated_where_its_outcome_is_unknown(store, embedded_postgres):
+    await store.remember(record())
+    die = f"die_{secrets.token_hex(4)}"
+    async with await psycopg.AsyncConnection.connect(embedded_postgres, autocommit=True) as connection:
+        await connection.execute(
+            f"CREATE FUNCTION {die}() RETURNS trigger LANGUAGE plpgsql AS "
+            "'BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN old; END'; "
+            f"CREATE TRIGGER die BEFORE DELETE ON {store._table} FOR EACH ROW EXECUTE FUNCTION {die}()"
+        )
+    with pytest.raises(ConnectionError, match="whether the call had its effect is not known, so make it again"):
+        await store.forget("ann")
+    assert len(await store.recall([1, 0], user_id="ann")) == 1
+
+
 # The same answers as in memory
 
 small = st.lists(

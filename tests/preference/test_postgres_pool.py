@@ -43,7 +43,8 @@ async def as_server(url: str, query: str) -> list[tuple]:
     """`query` on a connection of no store; `%s` is the name that `url` carries."""
     bare, _, name = url.partition("?application_name=")
     async with await psycopg.AsyncConnection.connect(bare, autocommit=True) as connection:
-        return await (await connection.execute(query, [name])).fetchall()
+        done = await connection.execute(query, [name] if name else None)
+        return await done.fetchall() if done.description else []
 
 
 async def kill_backends(url: str) -> int:
@@ -130,6 +131,18 @@ async def test_a_deletion_whose_outcome_is_unknown_is_not_repeated(store, marked
     assert await store.get("ann", "size") == "42"
 
 
+async def test_forgetting_counts_once_or_says_that_it_cannot_tell(store, marked):
+    die = f"die_{secrets.token_hex(4)}"
+    await as_server(
+        f"{marked.partition('?')[0]}?application_name=",
+        f"CREATE FUNCTION {die}() RETURNS trigger LANGUAGE plpgsql AS "
+        "'BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN old; END'; "
+        f"CREATE TRIGGER die BEFORE DELETE ON {store._table} FOR EACH ROW EXECUTE FUNCTION {die}()",
+    )
+    with pytest.raises(ConnectionError, match="whether the call had its effect is not known, so make it again"):
+        await store.forget("ann")
+
+
 async def test_an_error_of_the_statement_is_raised_as_it_is_and_once(store):
     tried = 0
 
@@ -191,6 +204,15 @@ def test_a_store_from_one_cell_works_in_every_loop_and_leaves_no_connection(mark
         thread.join(30)
     assert answers == [{"size": "42"}] * 5
     blocking(store).close()
+    assert asyncio.run(gone(marked))
+
+
+def test_a_loop_that_was_only_closed_leaves_its_connections_to_the_next_call(marked):
+    store = PostgresPreferenceStore(marked, table=new_table())
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(store.set("ann", "size", "42"))
+    loop.close()
+    assert asyncio.run(store.get("ann", "size")) == "42"
     assert asyncio.run(gone(marked))
 
 
