@@ -1,4 +1,5 @@
 import importlib.util
+import sys
 import tempfile
 import tomllib
 from importlib import metadata
@@ -6,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tri_memory import doctor
+from tri_memory import doctor, engines
 from tri_memory.doctor import Check
 
 
@@ -57,6 +58,48 @@ def test_a_package_that_is_there_shows_its_version_once_and_needed_beats_optiona
     assert checks == [Check("numpy", "OK", metadata.version("numpy"))]
 
 
+@pytest.mark.parametrize(("platform", "there"), [("win32", False), ("linux", True), ("darwin", True)])
+def test_a_package_that_this_platform_does_not_need_is_no_line(monkeypatch, platform, there):
+    monkeypatch.setattr(sys, "platform", platform)
+    assert bool(found(monkeypatch, "no-such-thing>=9; sys_platform != 'win32'")) is there
+    assert bool(found(monkeypatch, 'no-such-thing ; sys_platform == "win32"')) is not there
+
+
+def servers(monkeypatch, *rows: engines.Way) -> list[tuple[str, str]]:
+    monkeypatch.setattr(engines, "describe", lambda: list(rows))
+    return [(check.name, check.status) for check in doctor.servers()]
+
+
+def test_a_way_to_a_server_that_is_missing_is_optional_where_there_is_another(monkeypatch):
+    no_url = engines.Way("Redis", "url", False, False, "REDIS_URL is not set")
+    wheel = engines.Way("Redis", "embedded", True, True, "the wheel's own server")
+    assert servers(monkeypatch, no_url, wheel) == [("Redis by url", "optional"), ("Redis by embedded", "OK")]
+    assert "would be taken: the wheel's own server" in [check.detail for check in doctor.servers()]
+
+
+def test_no_way_to_a_server_and_a_url_that_does_not_answer_fail(monkeypatch):
+    no_url = engines.Way("PostgreSQL", "url", False, False, "DATABASE_URL is not set")
+    silent = engines.Way("Redis", "url", False, True, "REDIS_URL is set to … and does not answer")
+    wheel = engines.Way("Redis", "embedded", True, False, "the wheel's own server")
+    assert servers(monkeypatch, no_url, silent, wheel) == [
+        ("PostgreSQL by url", "FAIL"),
+        ("Redis by url", "FAIL"),
+        ("Redis by embedded", "OK"),
+    ]
+
+
+def test_a_look_for_servers_that_breaks_is_a_line(monkeypatch):
+    def broken() -> list[engines.Way]:
+        raise OSError("no socket")
+
+    monkeypatch.setattr(engines, "describe", broken)
+    assert list(doctor.servers()) == [Check("servers", "FAIL", "OSError: no socket")]
+
+
+def test_the_real_ways_to_a_server_are_among_the_checks():
+    assert {"Redis by embedded", "PostgreSQL by container"} <= set(lines())
+
+
 def test_the_tools_of_the_authors_are_no_line(monkeypatch):
     tools = [f"no-{tool}; extra == '{extra}'" for extra in ("test", "full") for tool in ("linter", "runner")]
     checks = found(monkeypatch, *tools, "no-browser; extra == 'browser'", "no-torch; extra == 'full'", "numpy")
@@ -72,7 +115,7 @@ def test_what_the_kit_itself_names_for_learners_holds_no_tool_of_the_authors(mon
 
     names = {check.name for check in found(monkeypatch, *project["dependencies"], *wanted, *copied)}
 
-    assert names >= {"numpy", "openai", "sentence-transformers", "torch", "fakeredis", "testcontainers"}
+    assert names >= {"numpy", "openai", "sentence-transformers", "torch", "redis", "testcontainers"}
     assert not names & {"mypy", "ruff", "pytest", "pytest-asyncio", "hypothesis", "packaging", "pyyaml", "playwright"}
 
 

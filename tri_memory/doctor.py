@@ -23,6 +23,7 @@ LEAST_PYTHON = (3, 11)
 INSTALL = "in a clone of the repository, run: pip install -e ."
 
 _REQUIREMENT = re.compile(r"\s*([\w.-]+)(?:\[[^\]]*\])?\s*(?:>=\s*([\d.]+))?[^;]*(?:;.*?\bextra\s*==\s*[\"']([\w-]+))?")
+_PLATFORM = re.compile(r"""sys_platform\s*([!=]=)\s*["'](\w+)""")
 
 
 class Check(NamedTuple):
@@ -50,6 +51,7 @@ def checks(env: Mapping[str, str] | None = None) -> Iterator[Check]:
     ]
     for name, check in rest:
         yield _made(name, check)
+    yield from servers()
 
 
 def packages() -> Iterator[Check]:
@@ -62,13 +64,34 @@ def packages() -> Iterator[Check]:
     except metadata.PackageNotFoundError:
         yield Check("tri-memory", "FAIL", f"runs without being installed; {INSTALL}")
         return
-    parsed = sorted(map(_parsed, wanted), key=lambda requirement: requirement[2])
+    parsed = sorted(map(_parsed, filter(_for_this_platform, wanted)), key=lambda requirement: requirement[2])
     authors = {name for name, _, extra in parsed if extra in ("test", "browser")}  # the build copies them into `full`
     seen = {"tri-memory"}
     for name, least, extra in parsed:
         if name not in seen and not (extra and name in authors):
             seen.add(name)
             yield _package(name, least, optional=bool(extra))
+
+
+def servers() -> Iterator[Check]:
+    """The ways to a real Redis and a real PostgreSQL, in the order in which they are tried; nothing is started."""
+    try:
+        from tri_memory import engines
+
+        rows = engines.describe()
+    except Exception as error:
+        yield Check("servers", "FAIL", f"{type(error).__name__}: {error}")
+        return
+    for kind in dict.fromkeys(row.kind for row in rows):
+        ways = [row for row in rows if row.kind == kind]
+        some = any(row.available for row in ways)
+        for row in ways:
+            if row.taken:
+                yield Check(f"{kind} by {row.way}", "OK" if row.available else "FAIL", f"would be taken: {row.reason}")
+            elif row.available:
+                yield Check(f"{kind} by {row.way}", "OK", f"not needed: {row.reason}")
+            else:
+                yield Check(f"{kind} by {row.way}", "optional" if some else "FAIL", row.reason)
 
 
 def _package(name: str, least: str, *, optional: bool) -> Check:
@@ -87,6 +110,11 @@ def _parsed(requirement: str) -> tuple[str, str, str]:
     match = _REQUIREMENT.match(requirement)
     name, least, extra = match.groups() if match else (requirement, None, None)
     return name, least or "", extra or ""
+
+
+def _for_this_platform(requirement: str) -> bool:
+    match = _PLATFORM.search(requirement)
+    return match is None or (match[1] == "==") == (match[2] == sys.platform)
 
 
 def _numbers(version: str) -> list[int]:

@@ -6,6 +6,7 @@ import asyncio
 import random
 import subprocess
 import sys
+import threading
 from collections import Counter
 from uuid import uuid4
 
@@ -20,9 +21,14 @@ WRITERS, TURNS = 4, 1_000
 
 
 def start(*arguments: object) -> subprocess.Popen[str]:
-    return subprocess.Popen(
+    """A writing process, which ends after two minutes at the latest."""
+    writer = subprocess.Popen(
         [sys.executable, "-m", "tests.faults.writer", *map(str, arguments)], stdout=subprocess.PIPE, text=True
     )
+    limit = threading.Timer(120, writer.kill)
+    limit.daemon = True
+    limit.start()
+    return writer
 
 
 @pytest.mark.parametrize("server", ["embedded_valkey", "container_redis"])
