@@ -208,8 +208,8 @@ self_test(
     Question(
         "05-q4",
         "The server was killed with kill -9 and no confirmed turn was lost. Why is that no promise for a power cut?",
-        model_answer="The append-only file is written before the answer goes out, but into the system's cache. A killed "
-        "process leaves that cache intact, a power cut does not. With appendfsync everysec, the default, about a "
-        "second of confirmed turns may be gone then. appendfsync always waits for the disk, at every append.",
+        model_answer="The append-only file is written before the answer goes out, but into the system's cache. A "
+        "killed process leaves that cache intact, a power cut does not. With appendfsync everysec, the default, about "
+        "a second of confirmed turns may be gone then. appendfsync always waits for the disk, at every append.",
     ),
 )

@@ -19,7 +19,7 @@ from tri_memory.lab.plots import BLUE, ORANGE, axes
 from tri_memory.session.redis import RedisSessionStore
 
 TURNS = 6
-BEGIN_WITHIN_S = 2.0
+BEGIN_WITHIN_S = 1.5
 HELLO = ChatTurn("user", "在吗 / Are you there?")
 
 

@@ -40,7 +40,7 @@ async def ask(store: SessionStore, session_id: str) -> str:
     """What a process that has just begun finds of it."""
     turns = await store.get_history(session_id)
     last = f", the last one: {turns[-1].content[:40]}" if turns else ""
-    return f"process {os.getpid()} finds {len(turns)} turns{last}"
+    return f"process {os.getpid()} finds {len(turns)} turns of {session_id}{last}"
 
 
 async def answer(request: dict[str, Any]) -> str:

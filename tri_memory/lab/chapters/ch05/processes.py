@@ -6,19 +6,26 @@ import asyncio
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 PATIENCE_S = 30.0
 
 
-async def remember(session_id: str, url: str | None, prefix: str) -> str:
-    """A new process stores a visit from the kit's data and ends. `url` None: in its own memory. Returns its report."""
-    return await errand({"do": "remember", "session_id": session_id, "url": url, "prefix": prefix})
+async def remember(session_ids: Sequence[str], url: str | None, prefix: str) -> str:
+    """For each visit from the kit's data a new process that stores it and ends. `url` None: in its own memory.
+    Returns a line a process."""
+    return await _for_each(session_ids, {"do": "remember", "url": url, "prefix": prefix})
 
 
-async def ask(session_id: str, url: str | None, prefix: str) -> str:
-    """A new process says what it finds of that session. Returns its report."""
-    return await errand({"do": "ask", "session_id": session_id, "url": url, "prefix": prefix})
+async def ask(session_ids: Sequence[str], url: str | None, prefix: str) -> str:
+    """For each session a new process that says what it finds of it. Returns a line a process."""
+    return await _for_each(session_ids, {"do": "ask", "url": url, "prefix": prefix})
+
+
+async def _for_each(session_ids: Sequence[str], request: dict[str, Any]) -> str:
+    errands = [errand(request | {"session_id": session_id}) for session_id in session_ids]
+    return "\n".join(await asyncio.gather(*errands))
 
 
 async def errand(request: dict[str, Any]) -> str:

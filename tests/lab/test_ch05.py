@@ -1,0 +1,363 @@
+"""Chapter 05: its experiments count right on a real server, its panel does what a server does, and nothing is left."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+import redis
+
+from tri_memory import InMemorySessionStore, RedisSessionStore, blocking, engines
+from tri_memory.contracts import ChatTurn
+from tri_memory.engines import Engine
+from tri_memory.engines.unavailable import Unavailable
+from tri_memory.lab.chapters.ch05 import (
+    crash,
+    keys,
+    lives,
+    lost_answers,
+    one_node,
+    others,
+    panel,
+    place,
+    processes,
+    rewrites,
+)
+
+VISITS = ["en-shop-01-s1", "zh-shop-01-s1"]
+
+
+@pytest.fixture
+def prefix() -> str:
+    return f"t{uuid4().hex[:8]}:"
+
+
+@pytest.fixture
+def raw(embedded_valkey):
+    with redis.Redis.from_url(embedded_valkey, decode_responses=True) as client:
+        yield client
+
+
+# Processes
+
+
+async def test_a_visit_in_memory_ends_with_its_process_and_one_in_redis_does_not(embedded_valkey, prefix):
+    await processes.remember(VISITS[:1], None, prefix)
+    assert "finds 0 turns" in await processes.ask(VISITS[:1], None, prefix)
+    await processes.remember(VISITS[:1], embedded_valkey, prefix)
+    stored = await processes.remember(VISITS, embedded_valkey, prefix)  # once more, and it tells the same
+    found = await processes.ask(VISITS, embedded_valkey, prefix)
+    assert stored.count("stored 11 turns") == found.count("finds 11 turns") == 2
+    assert "那送同事了" in found
+    assert len({line.split()[1] for line in (stored + "\n" + found).splitlines()}) == 4, "not four processes"
+
+
+async def test_a_child_that_fails_or_hangs_is_an_error_that_says_what_it_was_to_do(monkeypatch):
+    nobody = {"do": "ask", "session_id": "s", "url": "redis://127.0.0.1:1/0", "prefix": "p:"}
+    with pytest.raises(RuntimeError, match="the process that was to dance failed: KeyError"):
+        await processes.errand(nobody | {"do": "dance", "url": None})
+    monkeypatch.setattr(processes, "PATIENCE_S", 0.01)
+    with pytest.raises(TimeoutError, match="the process that was to ask had not ended"):
+        await processes.errand(nobody)
+
+
+# Keys
+
+
+async def test_the_table_shows_every_key_of_a_session_in_one_slot_and_the_index_elsewhere(embedded_valkey, prefix, raw):
+    async with RedisSessionStore.from_url(embedded_valkey, prefix=prefix, ttl_s=60) as store:
+        for session_id in ("林晓蓓", "a}b"):
+            await store.append(session_id, lives.HELLO)
+    table = keys.table(raw, prefix).set_index("key, behind the prefix")
+    assert list(table.index) == ["index", "{a%7Db}", "{a%7Db}:meta", "{林晓蓓}", "{林晓蓓}:meta"]
+    assert list(table["type"]) == ["zset", "list", "hash", "list", "hash"]
+    assert table["slot"]["{林晓蓓}"] == table["slot"]["{林晓蓓}:meta"] != table["slot"]["{a%7Db}"]
+    assert table["TTL (s)"].between(1, 60).all()
+    assert "on top a}b" in table["holds"]["index"]
+
+
+def test_our_slots_are_those_of_a_real_cluster(embedded_valkey):
+    odd = ["a", "{a}b", "{}a", "}{a}", "{a}{b}", "{会话}:meta", "😀", "a{b", "{{a}}"]
+    with one_node.cluster() as client:
+        assert [client.execute_command("CLUSTER", "KEYSLOT", key) for key in odd] == [keys.slot(key) for key in odd]
+
+
+def test_a_cluster_refuses_a_script_over_two_slots_and_runs_one_over_a_session(embedded_valkey):
+    apart, together = one_node.what_it_says(("s:a", "s:a:meta"), ("s:{a}", "s:{a}:meta"))
+    assert "refused: Keys in request don't hash to the same slot" in apart
+    assert together.endswith("done")
+
+
+def test_without_a_wheel_the_cluster_is_not_tried_and_says_so(monkeypatch):
+    def no_wheel(*_):
+        raise Unavailable("no embedded Valkey here", "use Docker")
+
+    monkeypatch.setattr(one_node.EmbeddedValkey, "start", no_wheel)
+    assert "not tried: no embedded Valkey here" in one_node.what_it_says(("a", "b"))[0]
+
+
+def test_only_the_id_in_braces_keeps_sessions_whole_and_spreads_them():
+    table = keys.spread([f"s{i}" for i in range(300)]).set_index("key names")
+    per_node = [f"sessions on node {n}" for n in (1, 2, 3)]
+    assert table["sessions whose keys share a slot"]["sess:{id}"] == "300 of 300"
+    assert table["sessions whose keys share a slot"]["{sess}:id"] == "300 of 300"
+    assert not table["sessions whose keys share a slot"]["sess:id"].startswith("300")
+    assert sorted(table.loc["{sess}:id", per_node]) == [0, 0, 300]
+    assert min(table.loc["sess:{id}", per_node]) > 60
+
+
+# Rewrites
+
+
+@pytest.mark.parametrize("atomic", [False, True])
+def test_the_story_loses_what_was_pushed_between_reading_and_writing_back(raw, prefix, atomic):
+    story = rewrites.step_by_step(raw, f"{prefix}step", atomic=atomic)
+    assert [held for _, held in story] == [["1", "2", "3"], ["1", "2", "3", "b"], ["S", "3"]]
+    assert not raw.exists(f"{prefix}step")
+
+
+async def test_two_processes_lose_turns_by_writing_back_and_none_by_the_commit_script(embedded_valkey, prefix):
+    table = await rewrites.losses(embedded_valkey, prefix, seeds=[0, 1])
+    lost = table.groupby("writer").lost
+    assert lost.max()["commit script"] == 0
+    assert lost.min()["write back"] > 0
+    assert lost.min()["write back in MULTI"] > 0
+    assert (table.twice == 0).all()
+    assert table[table.writer == "commit script"].summaries.between(1, 12).all()
+    assert list(rewrites.loss_table(table)["lost"])[-1] == "0"
+
+
+async def test_the_gate_gives_up_on_a_process_that_never_comes(monkeypatch, embedded_valkey, prefix):
+    monkeypatch.setattr(rewrites, "GATE_S", 0.02)
+    client = redis.asyncio.Redis.from_url(embedded_valkey)
+    with pytest.raises(TimeoutError, match="the other writing process had not come"):
+        await rewrites._both_are_here(client, f"{prefix}gate")
+    await client.aclose()
+
+
+# Life time
+
+
+async def test_appending_keeps_a_session_alive_and_reading_or_listing_does_not(embedded_valkey, prefix):
+    async with RedisSessionStore.from_url(embedded_valkey, prefix=prefix, ttl_s=1.0) as store:
+        left = {
+            what: await lives.keep_busy(store, what, for_s=1.4, every_s=0.2)
+            for what in ("append", "get_window", "list_sessions")
+        }
+    assert left == {"append": 8, "get_window": 0, "list_sessions": 0}
+
+
+async def test_short_pauses_keep_all_sessions_whole_and_long_ones_end_those_that_only_read(
+    embedded_valkey, prefix, monkeypatch
+):
+    monkeypatch.setattr(lives, "BEGIN_WITHIN_S", 0.2)
+    table = await lives.survival(embedded_valkey, prefix, ttl_s=0.5, ratios=[0.005, 1.2], seeds=[1], sessions=4)
+    whole = table.set_index(["way", "pause"])["whole"]
+    assert whole["writes", 0.005] == whole["reads", 0.005] == 1
+    assert whole["reads", 1.2] == 0
+    sentence = lives.survival_sentence(table, lives.pauses_between_visits(), timedelta(hours=24))
+    assert "100 % were whole with pauses of 0.005 TTL" in sentence
+    assert "96 of 96 returns come later than 24 h" in sentence
+
+
+@pytest.mark.parametrize("ratio", [0.1, 0.3, 0.8])
+def test_the_computed_lines_are_what_drawing_pauses_gives(ratio):
+    rng = random.Random(3)
+    draws = [[rng.expovariate(1 / ratio) for _ in range(lives.TURNS - 1)] for _ in range(20_000)]
+    assert lives.expected("writes", ratio) == pytest.approx(sum(max(d) < 1 for d in draws) / len(draws), abs=0.015)
+    assert lives.expected("reads", ratio) == pytest.approx(sum(sum(d) < 1 for d in draws) / len(draws), abs=0.015)
+
+
+# The panel
+
+
+class AgedServer:
+    """A real server on which hours pass at once: everything in it is made older instead."""
+
+    def __init__(self, url: str, prefix: str, ttl_h: float) -> None:
+        self.raw = redis.Redis.from_url(url, decode_responses=True)
+        self.prefix, self.index = prefix, f"{prefix}index"
+        self.store = blocking(RedisSessionStore.from_url(url, prefix=prefix, ttl_s=ttl_h * 3_600))
+
+    def pass_hours(self, hours: float) -> None:
+        for member in self.raw.zrange(self.index, 0, -1):
+            self.raw.zincrby(self.index, -round(hours * 3_600e6), member)
+        for key in self.raw.scan_iter(f"{self.prefix}*"):
+            left = self.raw.pttl(key) - round(hours * 3_600e3)
+            if left > 0:
+                self.raw.pexpire(key, left)
+            else:
+                self.raw.delete(key)
+
+    def alive(self) -> int:
+        return len(list(self.raw.scan_iter(f"{self.prefix}*}}")))
+
+    def close(self) -> None:
+        place.sweep(self.raw, self.prefix)
+        self.store.close()
+        self.raw.close()
+
+
+@pytest.mark.parametrize(("ttl_h", "gap_h", "ghosts"), [(23.5, 8, True), (5, 9, True), (1, 30, False)])
+def test_the_panel_counts_what_a_real_server_holds(embedded_valkey, prefix, ttl_h, gap_h, ghosts):
+    settings = {"gap_h": gap_h, "sessions_a_day": 3, "list_every_h": 31, "days": 4}
+    server, now = AgedServer(embedded_valkey, prefix, ttl_h), 0.0
+    found = panel.course(ttl_h=ttl_h, **settings)
+    too_late, seen = 0, set()
+    for event, moment in zip(panel.schedule(**settings), found.moments, strict=True):
+        server.pass_hours(event.hour - now)
+        now = event.hour
+        if event.session is None:
+            server.store.list_sessions()
+        else:
+            begun = server.store.get_history(str(event.session))
+            too_late += event.session in seen and not begun
+            seen.add(event.session)
+            server.store.append(str(event.session), lives.HELLO)
+        assert (server.alive(), server.raw.zcard(server.index)) == (moment.alive, moment.by_store), event
+    server.close()
+    assert found.too_late == too_late
+    assert any(moment.by_store > moment.alive for moment in found.moments) == ghosts
+
+
+def test_an_index_that_nobody_cleans_only_grows_and_the_others_never_list_less_than_is_alive():
+    found = panel.course(ttl_h=24, gap_h=8, sessions_a_day=4, list_every_h=60)
+    nobody = [moment.nobody for moment in found.moments]
+    assert nobody == sorted(nobody)
+    assert nobody[-1] == panel.DAYS * 4
+    for moment in found.moments:
+        assert moment.alive <= moment.by_store <= moment.by_list <= moment.nobody
+
+
+def test_the_panel_follows_its_sliders():
+    shown = panel.index_panel()
+    before = shown.png, shown.text
+    shown.set(ttl_h=2, gap_h=40)
+    assert shown.png != before[0]
+    assert shown.text != before[1]
+    assert "returns found the session expired" in shown.view.value
+    assert shown.view.value.count("<img") == 1
+
+
+@pytest.mark.parametrize("extreme", [(1, 48, 1, 120), (72, 1, 12, 6), (72, 48, 1, 6)])
+def test_the_panel_draws_at_the_ends_of_its_sliders(extreme):
+    found = panel.course(*extreme)
+    assert panel.draw(found)
+    assert f"of {found.returns} returns" in panel.say(found)
+
+
+# Who waits
+
+
+async def test_the_search_among_many_keys_is_measured_in_every_way_and_leaves_no_key(embedded_valkey, prefix, raw):
+    raw.set(f"{prefix}mine", "stays")
+    table = await others.waits(embedded_valkey, f"{prefix}many:", [2_000, 7_000], repetitions=2)
+    assert len(table) == 2 * 2 * len(others.WAYS)
+    assert set(table["keys"]) == {2_000, 7_000}
+    assert (table[["longest_ms", "search_ms"]] > 0).all().all()
+    assert list(raw.scan_iter(f"{prefix}*")) == [f"{prefix}mine"]
+    raw.delete(f"{prefix}mine")
+    sentence = others.waits_sentence(table)
+    assert all(way in sentence for way in others.WAYS)
+    assert "with 7,000 keys" in sentence
+    assert others.plot_waits(table)
+
+
+async def test_a_search_that_does_not_find_its_twenty_keys_is_no_measurement(embedded_valkey, prefix, monkeypatch):
+    monkeypatch.setattr(others, "FOUND", 3)
+
+    async def none(*_):
+        return 0
+
+    monkeypatch.setattr(others, "_search", none)
+    with pytest.raises(RuntimeError, match="found 0 keys, not 3"):
+        await others.waits(embedded_valkey, prefix, [100], repetitions=1)
+
+
+# Crashes
+
+
+@pytest.fixture
+def own_engine(embedded_valkey) -> Engine:
+    with engines.redis("embedded", limit_s=60) as engine:
+        yield engine
+
+
+async def test_no_confirmed_turn_is_missing_and_none_is_doubled_when_the_server_is_killed(own_engine, prefix):
+    after = await crash.append_through_crashes(own_engine, prefix, crashes=2)
+    assert after.sent > 50
+    assert after.crashes == 2
+    assert after.missing == after.twice == ()
+    assert after.longest_s > crash.DOWN_S, "no append was under way while the server was down"
+
+
+async def test_the_count_after_a_crash_sees_what_is_missing_and_what_is_doubled(own_engine, prefix, monkeypatch):
+    append = RedisSessionStore.append
+
+    async def careless(self, session_id, turn):
+        if turn.content.endswith("/2"):
+            return
+        await append(self, session_id, turn)
+        if turn.content.endswith("/3"):
+            await append(self, session_id, turn)
+
+    monkeypatch.setattr(RedisSessionStore, "append", careless)
+    after = await crash.append_through_crashes(own_engine, prefix, crashes=0, sessions=2)
+    assert len(after.missing) == len(after.twice) == 2
+    assert all(word.endswith("/2") for word in after.missing)
+
+
+async def test_a_lost_answer_doubles_a_plain_push_and_not_an_append(embedded_valkey, prefix, raw):
+    turns = [ChatTurn("user", f"第 {i} 句") for i in range(12)]
+    found = await lost_answers.doubled(embedded_valkey, prefix, turns, every=4)
+    assert found["RPUSH and retry"] == (12 + 3, 0)
+    assert found["the store"] == (12, 0)
+    assert [key for key in raw.scan_iter(f"{prefix}*") if not key.endswith(":index")] == []
+
+
+# The house is left as it was found
+
+
+def test_the_broom_takes_its_own_keys_and_no_others(raw, prefix):
+    raw.mset({f"{prefix}a:{i}": "x" for i in range(1_200)} | {f"{prefix}b": "x"})
+    assert place.sweep(raw, f"{prefix}a:") == 1_200
+    assert raw.exists(f"{prefix}b")
+    assert place.sweep(raw, prefix) == 1
+
+
+def test_a_kernel_has_one_prefix_and_another_kernel_another():
+    first = place.prefix()
+    assert place.prefix() == first
+    place.prefix.cache_clear()
+    assert place.prefix() != first
+
+
+def test_without_a_server_that_may_be_mistreated_the_lesson_says_so(monkeypatch):
+    def no_wheel(self):
+        raise Unavailable("no embedded Valkey here", "use Docker")
+
+    monkeypatch.setattr(Engine, "start", no_wheel)
+    place.spare.cache_clear()
+    assert place.spare() is None
+    place.spare.cache_clear()
+    assert "somebody's own" in others.waits_sentence(None)
+
+
+def test_somebodys_own_server_gets_no_bulk(monkeypatch):
+    class Theirs:
+        how = "url"
+
+    monkeypatch.setattr(place.servers, "redis", Theirs)
+    monkeypatch.setattr(place, "spare", lambda: "the spare one")
+    assert place.for_bulk() == "the spare one"
+
+
+async def test_the_busy_user_of_a_store_in_memory_loses_nothing():
+    store = InMemorySessionStore()
+    left = await asyncio.gather(
+        *(lives.keep_busy(store, what, for_s=0.02, every_s=0.01) for what in ("append", "get_window"))
+    )
+    assert left == [3, 1]
