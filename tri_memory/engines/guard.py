@@ -41,9 +41,10 @@ class Guard:
 
     def run(self, argv: Sequence[str], limit: Limit, user: str | None = None) -> None:
         """Run a command to its end. RuntimeError with its last words if it fails, TimeoutError after the limit."""
-        answer = self._ask({"run": list(argv), "log": str(self.log), "user": user}, limit)
+        name = Path(argv[0]).name
+        answer = self._ask({"run": list(argv), "log": str(self.log), "user": user}, limit, name)
         if answer["code"] != 0:
-            raise RuntimeError(f"{Path(argv[0]).name} ended with {answer['code']}: {self.last_words()}")
+            raise RuntimeError(f"{name} ended with {answer['code']}: {self.last_words()}")
 
     def serve(self, argv: Sequence[str], limit: Limit, end_signal: int, user: str | None = None) -> int:
         """Start a server, which `end_signal` will end; its process id."""
@@ -104,7 +105,7 @@ class Guard:
             watch.say_farewell(self._farewell)
         watch.remove(str(self.folder))
 
-    def _ask(self, request: dict[str, Any], limit: Limit) -> dict[str, Any]:
+    def _ask(self, request: dict[str, Any], limit: Limit, what: str = "the server's watchman") -> dict[str, Any]:
         def answer() -> str:
             assert self._watchman.stdin is not None
             assert self._watchman.stdout is not None
@@ -114,11 +115,13 @@ class Guard:
 
         try:
             with self._turn:
-                line = within(limit, "the process that watches over the server", answer)
-        except OSError as error:
-            raise RuntimeError("the process that watches over the server was ended from outside") from error
+                line = within(limit, what, answer)
+        except TimeoutError:
+            raise
+        except OSError:
+            line = ""  # the pipe is broken
         if not line:
-            raise RuntimeError("the process that watches over the server was ended from outside")
+            raise RuntimeError("the process that watches over the server was ended from outside: start the engine anew")
         found: dict[str, Any] = json.loads(line)
         if "error" in found:
             raise RuntimeError(f"the server could not be started: {found['error']}")
