@@ -211,7 +211,7 @@ def test_a_container_that_docker_makes_too_late_is_removed_as_well(
 
     monkeypatch.setattr(DockerContainer, "start", late)
     with pytest.raises(TimeoutError, match="Docker"):
-        Engine(REDIS, "container", limit_s=1).start()
+        Engine(REDIS, "container", limit_s=4).start()
     assert began.is_set()
     go_on.set()
     assert done.wait(30)
