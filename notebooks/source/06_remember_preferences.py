@@ -17,31 +17,14 @@
 # there is Docker, else a server from a Python package. About 65 minutes.
 
 # %%
-import asyncio
-
-from tri_memory import (
-    InMemoryPreferenceStore,
-    InMemorySessionStore,
-    PostgresPreferenceStore,
-)
+from tri_memory import InMemoryPreferenceStore, InMemorySessionStore
 from tri_memory.agent.chat import Chat
-from tri_memory.agent.notice import notice
-from tri_memory.agent.prompt import preferences_text
-from tri_memory.lab import datasets, servers
+from tri_memory.lab import datasets
 from tri_memory.lab.chapters.ch00 import visits
-from tri_memory.lab.chapters.ch06 import (
-    alike,
-    asking,
-    blob,
-    cutting,
-    fences,
-    plots,
-    rails,
-    rows,
-)
+from tri_memory.lab.chapters.ch06 import alike, asking, blob, cutting, fences, plots
+from tri_memory.lab.chapters.ch06 import rails, rows
 from tri_memory.lab.exercises import about, check, hint, quiz, reveal
 from tri_memory.lab.plots import picture
-from tri_memory.session.tokens import estimate_tokens
 
 english, chinese = datasets.load("en"), datasets.load("zh")
 
@@ -113,18 +96,21 @@ print(await memory.get("晓蓓", "shoe size"))
 # this cell may run again; `.how` says where the server came from. It goes when the kernel goes.
 
 # %%
+from tri_memory import PostgresPreferenceStore
+from tri_memory.lab import servers
+
 server = servers.postgres()
 print(f"PostgreSQL by way of: {server.how}")
 
 table = rows.own_table()  # a name that no other kernel has
 postgres = PostgresPreferenceStore(server.url, table=table)
+await rows.instead_of_the_last(postgres)  # closes that of an earlier run of this cell
 await alike.side_by_side({"memory": memory, server.how: postgres})
 
 # %% [markdown]
 # - The same calls, the same answers, in the same order. What differs is where the pairs lie:
 
 # %%
-await asyncio.sleep(0.05)
 await postgres.set("maeve", "shoe size", "42")
 rows.rows(server.url, table)
 
@@ -192,6 +178,8 @@ cutting.cut_panel()
 # a strange tea:
 
 # %%
+from tri_memory.agent.prompt import preferences_text
+
 await memory.forget("guest")
 for key, value in fences.HOSTILE.items():
     await memory.set("guest", key, value)
@@ -217,6 +205,8 @@ print("outside ours:           ", fences.outside(ours) or "nothing")
 # preferences of Maeve's, each a key of its own. Five runs, with other pauses each time, on the PostgreSQL above:
 
 # %%
+import asyncio
+
 losses = await asyncio.to_thread(blob.counted, server.url, range(5))
 losses.groupby("design", sort=False).lost.agg(["min", "median", "max"])
 
@@ -239,8 +229,9 @@ losses.groupby("design", sort=False).lost.agg(["min", "median", "max"])
 table_of_answers = await asking.ask_everybody([english, chinese])
 picture(
     plots.plot_answers(table_of_answers),
-    alt="Keys written by hand give the most right answers in both languages and no outdated value, in a small prompt; "
-    "notes and full transcripts quote outdated values; the window and the rules answer nothing.",
+    alt="Keys written by hand give the most right answers in both languages, "
+    "no outdated value, and a small prompt. Notes and full transcripts quote "
+    "outdated values; the window and the rules answer nothing.",
 )
 
 # %%
@@ -262,6 +253,8 @@ counts
 # and what happens to a size that is told in other words:
 
 # %%
+from tri_memory.agent.notice import notice
+
 by_rule, by_hand = asking.pairs_of([english, chinese])
 print(f"a colleague wrote {by_hand} pairs, the rules {len(by_rule)}:")
 print("; ".join(f"{key}: {value}" for key, value in by_rule), "\n")
@@ -269,6 +262,8 @@ for said in ("I wear size 41.", "My shoe size is 42.", "我穿41码。", "我的
     print(f"{said:20} {notice(said)}")
 
 # %%
+from tri_memory.session.tokens import estimate_tokens
+
 for number in (10, 100, 1000):
     known = {f"preference {n}": "a value of five words" for n in range(number)}
     print(f"{number:5} keys: {estimate_tokens(preferences_text(known)):6,} tokens")

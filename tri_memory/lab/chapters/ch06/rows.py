@@ -12,6 +12,8 @@ import pandas as pd
 import psycopg
 from psycopg import sql
 
+from tri_memory.preference.postgres import PostgresPreferenceStore
+
 CHILD_S = 60
 
 _READ = """
@@ -28,6 +30,17 @@ store.close()
 def own_table() -> str:
     """The name of a table that no other kernel has."""
     return f"lesson_06_{uuid4().hex[:12]}"
+
+
+_opened: list[PostgresPreferenceStore] = []
+
+
+async def instead_of_the_last(store: PostgresPreferenceStore) -> PostgresPreferenceStore:
+    """`store`, after closing the one that this kernel was given before: a cell may run twice and leave nothing open."""
+    while _opened:
+        await _opened.pop().close()
+    _opened.append(store)
+    return store
 
 
 def rows(url: str, table: str) -> pd.DataFrame:
