@@ -59,11 +59,11 @@ async def load(store: PgVectorEpisodicStore, users: list[str], vectors: np.ndarr
     await store._pool.run(copy)
 
 
-async def ways(store: PgVectorEpisodicStore, query: np.ndarray, user_id: str) -> tuple[bool, bool]:
+async def ways(store: PgVectorEpisodicStore, query: np.ndarray, user_id: str, k: int = 10) -> tuple[bool, bool]:
     """Whether this recall searches the HNSW index, and whether it compares the user's rows one by one."""
 
     async def explain(connection):
-        values = store._values(query, 10, user_id)
+        values = store._values(query, k, user_id)
         rows = await connection.execute("EXPLAIN (ANALYZE, FORMAT JSON) " + store._recall, values)
         [(plan,)] = await rows.fetchall()
         return list(nodes(plan[0]["Plan"]))
@@ -233,12 +233,15 @@ async def test_a_user_with_few_rows_is_compared_one_by_one_and_exactly(embedded_
 
 async def test_a_user_with_a_small_share_is_compared_one_by_one_however_many_rows(embedded_postgres, monkeypatch):
     monkeypatch.setattr(pgvector, "MOST_EXACT", 0)
+    monkeypatch.setitem(SETTINGS, "enable_sort", "off")  # or the planner judges for itself in so small a table
     vectors = clustered(4_000, 16, seed=7)
-    users = np.where(np.arange(4_000) % 10 == 0, "tenth", "rest")
+    users = np.array(["tenth", "third", "third", "third", *["rest"] * 6])[np.arange(4_000) % 10]
     async with await PgVectorEpisodicStore.connect(embedded_postgres, 16, table=new_table()) as store:
         await load(store, users.tolist(), vectors)
         assert await ways(store, vectors[0], "tenth") == (False, True)
         assert await ways(store, vectors[0], "rest") == (True, False)
+        # The index goes on where the filter dropped most of what it found first.
+        assert await ways(store, vectors[0], "third", k=50) == (True, False)
 
 
 async def test_ten_users_each_in_a_corner_of_their_own_always_get_k_of_theirs(embedded_postgres, monkeypatch):
@@ -273,6 +276,27 @@ async def test_equal_scores_come_in_order_of_arrival_also_when_there_are_very_ma
         for k in (1, 7, 200):
             found = await store.recall([1, 0, 0, 0], k, user_id="ann")
             assert [one.session_id for one in found] == [f"s{row}" for row in range(1, k + 1)]
+
+
+async def test_equal_scores_that_the_index_found_come_in_order_of_arrival(embedded_postgres, monkeypatch):
+    monkeypatch.setattr(pgvector, "MOST_EXACT", 0)
+    vectors = clustered(2_000, 16, seed=10)
+    equal = np.random.default_rng(10).permutation(2_000)[:40]
+    vectors[equal] = vectors[equal[0]]
+    async with await PgVectorEpisodicStore.connect(embedded_postgres, 16, table=new_table()) as store:
+        await load(store, ["ann"] * 2_000, vectors)
+        assert await ways(store, vectors[equal[0]], "ann", k=30) == (True, False)
+        found = await store.recall(vectors[equal[0]], 30, user_id="ann")
+    assert [one.session_id for one in found] == [f"s{row}" for row in sorted(equal)[:30]]
+
+
+async def test_vectors_lie_beside_the_other_columns_where_comparing_many_is_quick(embedded_postgres):
+    async with await PgVectorEpisodicStore.connect(embedded_postgres, table=new_table()) as store:
+        for number, vector in enumerate(units(5, 512, seed=11)):
+            await store.remember(record(session_id=f"s{number}", embedding=vector, summary=secrets.token_hex(495)))
+        async with await psycopg.AsyncConnection.connect(embedded_postgres) as connection:
+            places = f"SELECT pg_column_toast_chunk_id(embedding) FROM {store._table}"
+            assert await (await connection.execute(places)).fetchall() == [(None,)] * 5
 
 
 async def test_forgetting_takes_the_vectors_out_of_the_index_too(embedded_postgres, monkeypatch):

@@ -154,6 +154,16 @@ async def test_a_row_whose_vector_has_no_direction_is_kept_and_told_of_and_can_b
         assert await store.forget("ann") == 3
 
 
+async def test_an_index_for_another_distance_does_not_pass_for_ours(database):
+    await database.old_table(
+        THREE.replace("300000", "3"), "embedding halfvec(3), seq bigint GENERATED ALWAYS AS IDENTITY"
+    )
+    await database.do("CREATE INDEX ON {table} USING hnsw (embedding halfvec_l2_ops)")
+    async with database.store() as store:
+        assert len(await store.recall([1, 0, 0], user_id="ann")) == 2
+    assert "hnsw (embedding halfvec_cosine_ops)" in " ".join(await database.indexes())
+
+
 async def test_times_without_a_zone_are_read_as_utc(database):
     await database.old_table(THREE)
     await database.do("SET timezone = 'UTC'", "ALTER TABLE {table} ALTER COLUMN created_at TYPE timestamp")
