@@ -12,6 +12,8 @@ def without_password(url: str) -> str:
         user, host = parts.username or "", parts.netloc.rpartition("@")[2]
     except ValueError:
         return "an address that is no URL"
+    if "@" in url and "@" not in parts.netloc:  # a slash in a password that was not percent-encoded ends the host
+        return "an address whose password needs percent-encoding"
     if parts.password is not None:
         host = f"{user}:...@{host}"
     elif user:

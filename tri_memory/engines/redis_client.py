@@ -7,8 +7,8 @@ two loops, so `from_url` stores keep one client for each.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from types import TracebackType
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
@@ -25,9 +25,7 @@ ANSWER_WITHIN_S = 5.0
 """A server that takes a connection and doesn't answer is given up after so many seconds."""
 
 CONNECTIONS = 50
-"""So many calls on one loop go out at once; the others wait for a connection, for at most `CONNECTION_WITHIN_S`."""
-
-CONNECTION_WITHIN_S = 30.0
+"""So many calls on one loop go out at once; the others wait for their turn."""
 
 
 class Script(Protocol):
@@ -41,38 +39,33 @@ class Script(Protocol):
 
 
 class ClientPerLoop:
-    """`clients()` is the client of the running loop, made when first asked for."""
+    """A client for each event loop, made when first asked for on it."""
 
     def __init__(self, url: str) -> None:
         self.where = without_password(url)
         self._url = url
-        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
+        self._here: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[Any, asyncio.Semaphore]] = WeakKeyDictionary()
         self._make()  # a URL that is none is an error now, not at the first append
 
-    def __call__(self) -> Any:
+    def here(self) -> tuple[Any, asyncio.Semaphore]:
+        """The running loop's client, and what its calls queue at."""
         loop = asyncio.get_running_loop()
-        if loop not in self._clients:
-            self._clients[loop] = self._make()
-        return self._clients[loop]
+        if loop not in self._here:
+            self._here[loop] = self._make(), asyncio.Semaphore(CONNECTIONS)
+        return self._here[loop]
 
     async def close(self) -> None:
         """Close the running loop's client; those of loops that are gone went with them."""
-        client = self._clients.pop(asyncio.get_running_loop(), None)
+        client, _ = self._here.pop(asyncio.get_running_loop(), (None, None))
         if client is not None:
             await client.aclose()
 
     def _make(self) -> Any:
         # Only a lost connection is tried again, as while a server restarts (about 3 s in all); silence is not.
         again = Retry(ExponentialWithJitterBackoff(base=0.1, cap=1.0), 6, (RedisConnectionError,))
-        pool = aioredis.BlockingConnectionPool.from_url(
-            self._url,
-            max_connections=CONNECTIONS,
-            timeout=CONNECTION_WITHIN_S,
-            socket_timeout=ANSWER_WITHIN_S,
-            socket_connect_timeout=ANSWER_WITHIN_S,
-            retry=again,
+        return aioredis.Redis.from_url(
+            self._url, socket_timeout=ANSWER_WITHIN_S, socket_connect_timeout=ANSWER_WITHIN_S, retry=again
         )
-        return aioredis.Redis.from_pool(pool)
 
 
 class ClientOfOneLoop:
@@ -84,7 +77,8 @@ class ClientOfOneLoop:
         self._client = client
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def __call__(self) -> Any:
+    def here(self) -> tuple[Any, None]:
+        """The client; its calls queue nowhere."""
         loop = asyncio.get_running_loop()
         if self._loop is None:
             self._loop = loop
@@ -93,10 +87,41 @@ class ClientOfOneLoop:
                 "this store's Redis client belongs to another event loop; "
                 "make the store with RedisSessionStore.from_url(url), which keeps a client for each"
             )
-        return self._client
+        return self._client, None
 
     async def close(self) -> None:
         """Nothing: who made the client closes it."""
+
+
+class Connected:
+    """`async with Connected(clients) as client` around one call. A lost, refused or silent connection becomes Python's
+    own ConnectionError, saying which server it was."""
+
+    def __init__(self, clients: ClientPerLoop | ClientOfOneLoop) -> None:
+        self._where = clients.where
+        here: tuple[Any, asyncio.Semaphore | None] = clients.here()
+        self._client, self._turn = here
+
+    async def __aenter__(self) -> Any:
+        if self._turn is not None:
+            await self._turn.acquire()
+        return self._client
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._turn is not None:
+            self._turn.release()
+        if isinstance(error, MaxConnectionsError):
+            raise ConnectionError(
+                f"all connections of the client to Redis at {self._where} are in use; give it a "
+                "BlockingConnectionPool, in which calls wait, or make the store with RedisSessionStore.from_url"
+            ) from error
+        if isinstance(error, RedisConnectionError | RedisTimeoutError):
+            raise ConnectionError(
+                f"Redis at {self._where} can't be reached: {str(error).rstrip('.')}. Start it, or correct the URL; "
+                "tri-memory doctor shows what is there"
+            ) from error
 
 
 async def run_script(client: Any, script: Script, keys: Sequence[str], arguments: Sequence[bytes | str | int]) -> Any:
@@ -114,19 +139,3 @@ async def run_script(client: Any, script: Script, keys: Sequence[str], arguments
 def is_cluster(client: Any) -> bool:
     """Whether keys of different hash slots need calls of their own."""
     return isinstance(client, aioredis.RedisCluster)
-
-
-@contextmanager
-def reaching(where: str) -> Iterator[None]:
-    """A lost, refused or silent connection as Python's own ConnectionError, saying which server it was."""
-    try:
-        yield
-    except MaxConnectionsError as error:
-        raise ConnectionError(
-            f"all connections of the client to Redis at {where} are in use; give it a BlockingConnectionPool, in which "
-            "calls wait, or make the store with RedisSessionStore.from_url"
-        ) from error
-    except (RedisConnectionError, RedisTimeoutError) as error:
-        raise ConnectionError(
-            f"Redis at {where} can't be reached: {error}. Start it, or correct the URL; tri-memory doctor shows both"
-        ) from error

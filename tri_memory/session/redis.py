@@ -28,7 +28,7 @@ from tri_memory.contracts import (
     require_text,
     shown,
 )
-from tri_memory.engines.redis_client import ClientOfOneLoop, ClientPerLoop, is_cluster, reaching, run_script
+from tri_memory.engines.redis_client import ClientOfOneLoop, ClientPerLoop, Connected, is_cluster, run_script
 from tri_memory.session import compression
 from tri_memory.session.compression import CompressionPolicy
 from tri_memory.session.folding import Folding, Outcome, appends_to_skip
@@ -64,7 +64,7 @@ class RedisSessionStore(Folding):
             raise ValueError(
                 f"prefix must be a string without braces, which name the hash slot; got {shown(self.prefix)}"
             )
-        self._client = self.client if isinstance(self.client, ClientPerLoop) else ClientOfOneLoop(self.client)
+        self._clients = self.client if isinstance(self.client, ClientPerLoop) else ClientOfOneLoop(self.client)
         self._index = f"{self.prefix}index"
 
     @classmethod
@@ -75,7 +75,7 @@ class RedisSessionStore(Folding):
 
     async def close(self) -> None:
         """Close what `from_url` opened on this loop; a client that was passed in stays open."""
-        await self._client.close()
+        await self._clients.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -92,8 +92,7 @@ class RedisSessionStore(Folding):
         token = secrets.token_bytes(6)
         push = self._push(session_id, turn, token)
         turns, meta, lock = self._keys(session_id)
-        with reaching(self._client.where):
-            client = self._client()
+        async with Connected(self._clients) as client:
             if is_cluster(client):
                 claim, _ = await asyncio.gather(
                     run_script(client, APPEND, [turns, meta, lock], push),
@@ -125,20 +124,18 @@ class RedisSessionStore(Folding):
 
     async def get_history(self, session_id: str) -> list[ChatTurn]:
         require_text("session_id", session_id)
-        with reaching(self._client.where):
-            turns = await self._client().lrange(self._keys(session_id)[0], 0, -1)
+        async with Connected(self._clients) as client:
+            turns = await client.lrange(self._keys(session_id)[0], 0, -1)
         return [ChatTurn.from_json(turn) for turn in turns]
 
     async def clear(self, session_id: str) -> None:
         require_text("session_id", session_id)
-        with reaching(self._client.where):
-            async with self._client().pipeline(transaction=False) as pipe:
-                await pipe.delete(*self._keys(session_id)).zrem(self._index, session_id).execute()
+        async with Connected(self._clients) as client, client.pipeline(transaction=False) as pipe:
+            await pipe.delete(*self._keys(session_id)).zrem(self._index, session_id).execute()
 
     async def list_sessions(self) -> list[SessionSummary]:
         """All sessions, most recently active first. Those that have expired since go from the index."""
-        client = self._client()
-        with reaching(self._client.where):
+        async with Connected(self._clients) as client:
             members = await client.zrange(self._index, 0, -1, desc=True, withscores=True)
             rows: list[SessionSummary] = []
             for start in range(0, len(members), _ROWS_AT_ONCE):
@@ -182,8 +179,8 @@ class RedisSessionStore(Folding):
         arguments += [span.start, len(planned), len(replacement)]
         arguments += [turn.to_json() for turn in replacement]
         arguments += map(_text, raw[span.start : span.stop])
-        with reaching(self._client.where):
-            done = await run_script(self._client(), COMMIT, self._keys(session_id), arguments)
+        async with Connected(self._clients) as client:
+            done = await run_script(client, COMMIT, self._keys(session_id), arguments)
         if planned and _text(done) != "lost":
             self._record(session_id, "kept" if _text(done) == "kept" else outcome, planned, reason)
 
