@@ -16,9 +16,10 @@ from uuid import uuid4
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from redis.asyncio import Redis
+from redis.asyncio import Redis, RedisCluster
 from redis.crc import key_slot
 
+from tests.conftest import needs
 from tests.session.proxy import proxy
 from tri_memory import ChatTurn, CountPolicy, ManualClock, RedisSessionStore, TokenWatermark, blocking
 from tri_memory.session.redis_scripts import APPEND
@@ -41,9 +42,20 @@ def prefix() -> str:
     return f"{uuid4().hex}:"
 
 
-@pytest.fixture
-async def client(embedded_valkey: str) -> AsyncIterator[Any]:
-    async with Redis.from_url(embedded_valkey, decode_responses=True) as client:
+@pytest.fixture(params=["embedded_valkey", "container_redis"])
+def server(request: pytest.FixtureRequest) -> str:
+    url: str = request.getfixturevalue(request.param)
+    return url
+
+
+@pytest.fixture(params=["embedded_valkey", "container_redis", "redis_cluster", "fakeredis"])
+async def client(request: pytest.FixtureRequest) -> AsyncIterator[Any]:
+    if request.param == "fakeredis":
+        made = needs("fakeredis", "pip install 'fakeredis[lua]'").FakeAsyncRedis(decode_responses=True)
+    else:
+        kind = RedisCluster if request.param == "redis_cluster" else Redis
+        made = kind.from_url(request.getfixturevalue(request.param), decode_responses=True)
+    async with made as client:
         yield client
 
 
@@ -211,18 +223,24 @@ async def test_a_session_written_to_while_it_is_taken_for_a_ghost_stays_listed(m
     assert [row.session_id for row in await store.list_sessions()] == ["s"]
 
 
-async def test_a_renewal_that_fails_loses_no_message_and_the_next_write_heals_it(client, prefix, embedded_valkey, make):
+async def test_a_renewal_that_fails_loses_no_message_and_the_next_write_heals_it(server, prefix):
+    async with Redis.from_url(server, decode_responses=True) as client:
+        await poor_then_healed(client, server, prefix)
+
+
+async def poor_then_healed(client: Any, server: str, prefix: str) -> None:
+    store = RedisSessionStore(client, prefix=prefix, ttl_s=TTL_S)
     name = f"u{uuid4().hex}"
     await client.execute_command("ACL", "SETUSER", name, "on", ">pw", "~*", "&*", "+@all", "-pexpire", "-expire")
     try:
-        address = embedded_valkey.rpartition("@")[2]
+        address = server.rpartition("@")[2]
         async with Redis.from_url(f"redis://{name}:pw@{address}") as poor:
             await RedisSessionStore(poor, prefix=prefix).append("s", user("kept"))
     finally:
         await client.execute_command("ACL", "DELUSER", name)
     assert await client.pttl(f"{prefix}{{s}}") == -1, "the test did not make the renewal fail"
-    await make().append("s", user("healing"))
-    assert await make().get_history("s") == [user("kept"), user("healing")]
+    await store.append("s", user("healing"))
+    assert await store.get_history("s") == [user("kept"), user("healing")]
     assert all(0 < life <= TTL_S * 1_000 for life in (await lives_of(client, prefix)).values())
 
 
@@ -253,14 +271,14 @@ async def test_a_server_whose_clock_was_ahead_once_still_lists_the_last_session_
 # Round trips
 
 
-async def test_an_append_is_one_command_and_one_round_trip(embedded_valkey, prefix):
-    async with proxy(embedded_valkey) as between, Redis.from_url(between.url) as through:
+async def test_an_append_is_one_command_and_one_round_trip(server, prefix):
+    async with proxy(server) as between, Redis.from_url(between.url) as through:
         store = RedisSessionStore(through, prefix=prefix)
         await fill(store, 5)
-        before, calls = between.requests, await calls_of(embedded_valkey)
+        before, calls = between.requests, await calls_of(server)
         await fill(store, 30)
         assert between.requests - before == 30
-        assert (await calls_of(embedded_valkey)) - calls == 30
+        assert (await calls_of(server)) - calls == 30
 
 
 async def calls_of(url: str) -> int:
@@ -269,8 +287,8 @@ async def calls_of(url: str) -> int:
         return int((await client.info("commandstats"))["cmdstat_evalsha"]["calls"])
 
 
-async def test_a_fold_is_one_round_trip_more(embedded_valkey, prefix):
-    async with proxy(embedded_valkey) as between, Redis.from_url(between.url) as through:
+async def test_a_fold_is_one_round_trip_more(server, prefix):
+    async with proxy(server) as between, Redis.from_url(between.url) as through:
         store = RedisSessionStore(through, prefix=prefix, summarizer=lambda span: "summary", policy=CountPolicy(4, 2))
         await fill(store, 9)  # the server has seen both scripts
         await store.clear("s")
@@ -289,8 +307,8 @@ async def test_a_server_that_has_forgotten_the_scripts_gets_them_again(make, cli
 
 
 @pytest.mark.parametrize("turns", [1, 40])
-async def test_an_append_whose_answer_was_lost_is_sent_again_and_stored_once(embedded_valkey, prefix, turns):
-    async with proxy(embedded_valkey) as between:
+async def test_an_append_whose_answer_was_lost_is_sent_again_and_stored_once(server, prefix, turns):
+    async with proxy(server) as between:
         store = RedisSessionStore.from_url(between.url, prefix=prefix)
         await fill(store, 1)
         for i in range(1, turns + 1):
@@ -304,10 +322,10 @@ async def test_an_append_whose_answer_was_lost_is_sent_again_and_stored_once(emb
 
 
 async def test_a_server_that_takes_the_connection_and_never_answers_is_an_error_that_names_it(
-    embedded_valkey, prefix, monkeypatch
+    server, prefix, monkeypatch
 ):
     monkeypatch.setattr("tri_memory.engines.redis_client.ANSWER_WITHIN_S", 0.3)
-    async with proxy(embedded_valkey) as between:
+    async with proxy(server) as between:
         between.silent = True
         store = RedisSessionStore.from_url(between.url, prefix=prefix)
         for call in (
@@ -318,18 +336,18 @@ async def test_a_server_that_takes_the_connection_and_never_answers_is_an_error_
         ):
             with pytest.raises(ConnectionError, match=r"Redis at redis://:\.\.\.@127\.0\.0\.1") as raised:
                 await asyncio.wait_for(call(), 10)
-            assert embedded_valkey.partition("//:")[2].partition("@")[0] not in str(raised.value)
+            assert server.partition("//:")[2].partition("@")[0] not in str(raised.value)
         await store.close()
 
 
-async def test_more_calls_at_once_than_connections_wait_for_one(embedded_valkey, prefix):
-    async with RedisSessionStore.from_url(embedded_valkey, prefix=prefix, policy=CountPolicy(1_000, 10)) as store:
+async def test_more_calls_at_once_than_connections_wait_for_one(server, prefix):
+    async with RedisSessionStore.from_url(server, prefix=prefix, policy=CountPolicy(1_000, 10)) as store:
         await asyncio.gather(*(store.append("s", user(f"turn {i}")) for i in range(400)))
         assert {turn.content for turn in await store.get_history("s")} == {f"turn {i}" for i in range(400)}
 
 
-async def test_a_clients_own_pool_that_is_full_is_an_error_that_says_so(embedded_valkey, prefix):
-    async with Redis.from_url(embedded_valkey, max_connections=2) as narrow:
+async def test_a_clients_own_pool_that_is_full_is_an_error_that_says_so(server, prefix):
+    async with Redis.from_url(server, max_connections=2) as narrow:
         store = RedisSessionStore(narrow, prefix=prefix)
         with pytest.raises(ConnectionError, match=r"all connections .* are in use; give it a BlockingConnectionPool"):
             await asyncio.gather(*(store.append("s", user("hi")) for _ in range(20)))
@@ -397,8 +415,8 @@ async def test_a_key_of_another_type_is_an_error_and_not_overwritten(make, clien
 # Loops, and what is missing
 
 
-def test_a_store_from_a_url_works_on_every_loop(embedded_valkey, prefix):
-    store = RedisSessionStore.from_url(embedded_valkey, prefix=prefix)
+def test_a_store_from_a_url_works_on_every_loop(server, prefix):
+    store = RedisSessionStore.from_url(server, prefix=prefix)
 
     async def here(text: str) -> None:
         await store.append("s", user(text))
@@ -412,9 +430,9 @@ def test_a_store_from_a_url_works_on_every_loop(embedded_valkey, prefix):
     blocking(store).close()
 
 
-def test_a_client_on_another_loop_than_its_own_is_a_clear_error(embedded_valkey, prefix):
+def test_a_client_on_another_loop_than_its_own_is_a_clear_error(server, prefix):
     async def go() -> None:
-        async with Redis.from_url(embedded_valkey) as client:
+        async with Redis.from_url(server) as client:
             store = RedisSessionStore(client, prefix=prefix)
             await store.append("s", user("hi"))
             with pytest.raises(RuntimeError, match=r"another event loop; .* RedisSessionStore\.from_url"):
@@ -441,8 +459,8 @@ def test_fakeredis_without_its_lua_extra_says_what_to_install():
     assert "pip install 'fakeredis[lua]'" in done.stderr.splitlines()[-1]
 
 
-def test_the_scripts_are_known_by_their_digest(embedded_valkey):
+def test_the_scripts_are_known_by_their_digest(server):
     import redis
 
-    with redis.Redis.from_url(embedded_valkey, decode_responses=True) as client:
+    with redis.Redis.from_url(server, decode_responses=True) as client:
         assert client.script_load(APPEND.text) == APPEND.sha
