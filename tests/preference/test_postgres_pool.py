@@ -207,6 +207,28 @@ def test_a_store_from_one_cell_works_in_every_loop_and_leaves_no_connection(mark
     assert asyncio.run(gone(marked))
 
 
+def test_a_loop_that_ends_under_a_call_ends_whatever_the_call_was_doing(marked):
+    """Connecting, creating the table, asking: `asyncio.run` never waits for a call that it cancelled."""
+    table = new_table()
+
+    kept: list[asyncio.Future] = []  # or a call would end early, with nobody to wait for it
+
+    async def leave(after_s: float) -> None:
+        call = asyncio.ensure_future(PostgresPreferenceStore(marked, table=table).get("ann", "size"))
+        await asyncio.sleep(after_s)
+        kept.append(call)
+
+    def all_moments() -> None:
+        for moment in range(60):
+            asyncio.run(leave(moment * 0.0005))
+
+    thread = threading.Thread(target=all_moments, daemon=True)
+    thread.start()
+    thread.join(60)
+    assert not thread.is_alive()
+    assert asyncio.run(gone(marked))
+
+
 def test_a_loop_that_was_only_closed_leaves_its_connections_to_the_next_call(marked):
     store = PostgresPreferenceStore(marked, table=new_table())
     loop = asyncio.new_event_loop()
