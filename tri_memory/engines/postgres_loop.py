@@ -1,7 +1,7 @@
 """The Postgres connections of one event loop, with a limit on every wait.
 
-No task runs in the background. psycopg_pool has some: where `asyncio.run` ends while one of them is connecting, it takes
-being cancelled for a failed attempt and goes on, and `asyncio.run` waits for it for ever.
+No task runs in the background. psycopg_pool has some: where `asyncio.run` ends while one of them is connecting, it
+takes being cancelled for a failed attempt and goes on, and `asyncio.run` waits for it for ever.
 """
 
 from __future__ import annotations
