@@ -63,9 +63,9 @@ for data, user, question in (
     print(f"{question} ({tokens} tokens)\n  {reply}\n")
 
 # %% [markdown]
-# - A size three times, an address twice. The list never says that one of them is over.
-# - The answer quotes an old value beside the new one. A better model would look at the dates, and mostly get it right. It
-#   pays for every outdated line in every prompt, and is asked to do what a table does for certain.
+# - A size three times, an address twice. The list never says that any of them is over.
+# - The answer quotes an old value beside the new one. A stronger model may go by the dates. Even so, each outdated line
+#   is paid for in every prompt, and the model is asked to do what a table does for certain.
 
 # %% [markdown]
 # ## One row a key
@@ -128,7 +128,7 @@ print(rows.read_by_another_process(server.url, table, "maeve"))
 # What does that cost? Two hundred calls of each kind, on this machine, now:
 
 # %%
-(await alike.waits({"memory": memory, server.how: postgres})).round(3)
+(await alike.waits({"memory": memory, server.how: postgres}, times=200)).round(3)
 
 # %% [markdown]
 # - Memory answers at once; Postgres takes a trip through the network stack, and for `set` a write to disk. Beside a
@@ -139,13 +139,13 @@ print(rows.read_by_another_process(server.url, table, "maeve"))
 #
 # A value comes from a user, or from a model that listened to one. It stands in every prompt from then on. So every
 # engine sends it through the same rules first: a key has at most 50 code points, a value 500. Here is what they make
-# of nine values.
+# of some values.
 
 # %%
 await rails.through(postgres, "a user of this cell")
 
 # %% [markdown]
-# - What can't be seen is gone. A zero-width space would make two keys that look the same.
+# - What can't be seen is gone. With a zero-width space, two keys would look the same.
 # - "café" has two spellings in Unicode: é, or e and an accent. Both are stored in one form, **NFC**, as one key:
 
 # %%
@@ -165,10 +165,11 @@ print(await memory.set("maeve", "note", " \u200b "), "for a value that shows not
 cutting.cut_panel()
 
 # %% [markdown]
-# - Take the family through 9, 11 and 12: the slice drops the child, then leaves a joiner that joins nothing.
-# - Take the flags to 3: half a flag is a letter in a box.
-# - "accents in code points of their own": a slice at 4 turns café into cafe, which is another word.
-# - The guard rail steps back to the end of the last whole grapheme. It costs a few code points, never a character.
+# - Take the family through 9, 11 and 12: the slice keeps the man, then man and woman, then a joiner that joins nothing.
+# - Take the flags to 3: what is left of the second is a letter in a box. In "accents in code points of their own" a
+#   slice at 4 takes the accent off café.
+# - The guard rail steps back to the end of the last whole grapheme, and over a space in front of it. Only a grapheme
+#   that is longer than the whole limit is cut all the same: take the flags to 1.
 
 # %% [markdown]
 # ## A fence around what is known
@@ -201,27 +202,28 @@ print("outside ours:           ", fences.outside(ours) or "nothing")
 # %% [markdown]
 # ## Two writers
 #
-# Another design is tempting: all preferences of a user in one JSON text. Two processes of the shop each set twenty
-# preferences of Maeve's, each a key of its own. Five runs, with other pauses each time, on the PostgreSQL above:
+# Another design is tempting: all preferences of a user in one JSON text. Two writers, each with its own connection, set
+# twenty preferences of Maeve's each; no key is the same. Five runs, with other pauses each time, on the PostgreSQL
+# above:
 
 # %%
 import asyncio
 
-losses = await asyncio.to_thread(blob.counted, server.url, range(5))
+losses = await asyncio.to_thread(blob.counted, server.url, range(5), keys=20)
 losses.groupby("design", sort=False).lost.agg(["min", "median", "max"])
 
 # %% [markdown]
-# - Of 40 preferences, the first design loses about as many as one writer wrote. Each reads all, adds one, and writes all
-#   back, with it the old picture of the other's. No call failed. This is the **lost update**, notebook 02's racing
-#   append in another place.
+# - Of the 40 preferences of a run, the first design loses about as many as one writer wrote. Each reads all, adds one,
+#   and writes all back: its own new one, and an old picture of the other's. No call failed. This is the **lost
+#   update**, notebook 02's racing append in another place.
 # - JSON is not the fault, reading and writing back is: merged inside one UPDATE, it loses nothing.
 # - A row a key loses nothing, without a lock and without a merge: the writers touch different rows.
-# - If both set the *same* key, the later one stays, in every design. An upsert doesn't know who is right.
+# - If both set the *same* key, the later write stays. An upsert doesn't know who is right.
 
 # %% [markdown]
 # ## Measure
 #
-# In `data/`, 24 people tell their preferences and change their minds. After five visits each comes again and asks. Five
+# The people of `data/` tell what they prefer, and change their minds. After five visits each comes again and asks. Five
 # memories fill the prompt, and the built-in model answers; it can only quote. *Right*: every fact of the answer, and no
 # value that held before.
 
@@ -246,10 +248,12 @@ counts
 # %% [markdown]
 # - The lines in the plot are 95 % intervals over people; those of the prompt go from the smallest to the largest.
 # - Notes and keys hold the same facts, written by the same hand. The difference between them is the replacing.
-# - A stronger model would do better in every row. It would not make the transcript shorter.
+# - That hand knew the questions and chose its words to match. Take both rows as the best that such a memory can do.
+# - The built-in model matches words, so compare the memories with each other. No model can answer from an empty
+#   window, and none makes the transcript shorter.
 #
 # **Where the winner stops winning.** *Keys, by hand* had a colleague who noticed everything and always chose the same
-# key. *Keys, by rule* is the same table, filled by the kit's own rules. See what they found in all that 24 people said,
+# key. *Keys, by rule* is the same table, filled by the kit's own rules. See what they found in all that was said,
 # and what happens to a size that is told in other words:
 
 # %%

@@ -147,6 +147,19 @@ async def test_the_same_calls_get_the_same_answers_in_memory_and_in_postgres(emb
         rows.drop(embedded_postgres, table)
 
 
+async def test_a_cell_that_opens_a_store_twice_closes_the_first(embedded_postgres):
+    table = rows.own_table()
+    first, second = (PostgresPreferenceStore(embedded_postgres, table=table) for _ in range(2))
+    try:
+        assert await (await rows.instead_of_the_last(first)).set("maeve", "size", "41")
+        assert await (await rows.instead_of_the_last(second)).get("maeve", "size") == "41"
+        with pytest.raises(RuntimeError, match="closed"):
+            await first.get("maeve", "size")
+    finally:
+        await second.close()
+        rows.drop(embedded_postgres, table)
+
+
 def test_a_process_that_fails_says_why(embedded_postgres):
     with pytest.raises(RuntimeError, match="user_id must be a non-blank string"):
         rows.read_by_another_process(embedded_postgres, rows.own_table(), " ")

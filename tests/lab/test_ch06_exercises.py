@@ -161,7 +161,7 @@ def test_exercise_06_1_is_proved():
         "06-1",
         right=[announce_by_the_rules],
         wrong={
-            announce_comparing_what_was_sent: "the same. You say 'changed'",
+            announce_comparing_what_was_sent: "You say 'changed': “",
             announce_reading_too_late: "Read it before you write",
             announce_without_the_answer_of_set: "set returned False",
             announce_and_write_nothing: "the store should hold",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -16,7 +18,13 @@ def plot_answers(table: pd.DataFrame) -> Figure:
     figure, (right, outdated, tokens) = row_of_axes(3, 12.4, 4.4)
     names = list(MEMORIES)[::-1]
     for language, (colour, marker, above) in LOOKS.items():
-        look = {"color": colour, "marker": marker, "linestyle": "none", "markersize": 9, "label": language}
+        look: dict[str, Any] = {
+            "color": colour,
+            "marker": marker,
+            "linestyle": "none",
+            "markersize": 9,
+            "label": language,
+        }
         for ax, judged in ((right, "right"), (outdated, "outdated")):
             found = shares(table, judged)
             for row in found[found.language == language].itertuples():
