@@ -108,6 +108,8 @@ def test_the_panel_follows_its_controls():
     shown.set(limit=cutting.LONGEST)
     assert "All of it fits" in shown.text
     assert shown.view.value.count("<img") == 1
+    shown.set(limit=1)
+    assert shown.text.endswith("1 code point.")
 
 
 @pytest.mark.parametrize("value", fences.HOSTILE.values())

@@ -22,7 +22,7 @@ TEXTS = {
     "flags": "🇬🇧🇨🇳 to 🇮🇪🇫🇷",
 }
 LONGEST = max(map(len, TEXTS.values()))
-_SHORTER = ("DEVANAGARI ", "REGIONAL INDICATOR SYMBOL ")
+_SHORTER = ("COMBINING ", "DEVANAGARI ", "REGIONAL INDICATOR SYMBOL ")
 
 
 @dataclass(frozen=True)
@@ -54,15 +54,19 @@ def cuts(text: str, limit: int) -> Cuts:
 def say(shown: Cuts) -> str:
     """The panel's sentences."""
     whole = "".join(shown.graphemes)
-    size = f"{len(shown.graphemes)} graphemes, {len(whole)} code points."
+    size = f"{len(shown.graphemes)} graphemes, {points(len(whole))}."
     if shown.limit >= len(whole):
         return f"“{whole}”: {size} All of it fits into {shown.limit}."
     if not shown.split:
         return f"{size} text[:{shown.limit}] and the guard rail keep the same: “{shown.kept}”."
     return (
         f"{size} text[:{shown.limit}] goes through “{shown.split}” and keeps “{shown.sliced}”. "
-        f"The guard rail keeps “{shown.kept}”, {len(shown.kept)} code points."
+        f"The guard rail keeps “{shown.kept}”, {points(len(shown.kept))}."
     )
+
+
+def points(number: int) -> str:
+    return "1 code point" if number == 1 else f"{number} code points"
 
 
 def draw(shown: Cuts) -> Figure:
