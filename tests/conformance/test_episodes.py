@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 
 import numpy as np
 import pytest
@@ -13,7 +13,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
+from tri_memory import ChatTurn, InMemorySessionStore
 from tri_memory.contracts import EpisodicRecord, Recollection
+from tri_memory.episodic.archive import ArchiveError, archive
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -258,3 +260,64 @@ async def test_any_real_numbers_are_normalised_on_the_way_in(episodes, dtype):
     vector = [3, 4] if dtype is list else np.array([3, 4], dtype)
     store = await store_of(episodes, record(embedding=vector))
     assert (await store.recall(vector, user_id="ann"))[0].score == 1.0
+
+
+class Failing:
+    name, dimensions = "failing", 2
+
+    def encode(self, texts):
+        raise RuntimeError("out of memory")
+
+
+async def test_when_the_embedder_raises_nothing_is_stored_and_the_error_says_so(episodes):
+    store, sessions = episodes(2), InMemorySessionStore()
+    await sessions.append("s1", ChatTurn("user", "My order is BX-2207."))
+    with pytest.raises(ArchiveError, match=r"'s1' was not archived, nothing was stored.*out of memory"):
+        await archive(
+            "s1",
+            user_id="ann",
+            sessions=sessions,
+            episodes=store,
+            embedder=Failing(),
+            summarizer=lambda turns: "an order",
+        )
+    assert await store.forget("ann") == 0
+
+
+async def test_fifty_calls_at_once_are_all_answered(episodes):
+    store = episodes(2)
+    await asyncio.gather(*(store.remember(record(session_id=f"s{i}", embedding=[50 - i, i])) for i in range(50)))
+    found = await asyncio.gather(*(sessions_found(store, [50 - i, i], k=1) for i in range(50)))
+    assert found == [[f"s{i}"] for i in range(50)]
+
+
+async def test_the_same_session_remembered_fifty_times_at_once_is_one_record(episodes):
+    store = episodes(2)
+    await asyncio.gather(*(store.remember(record(summary=f"summary {i}")) for i in range(50)))
+    assert len(await store.recall([1, 0], 10, user_id="ann")) == 1
+
+
+async def test_a_time_in_another_zone_comes_back_in_utc(episodes):
+    beijing = timezone(timedelta(hours=8))
+    store = await store_of(episodes, record(created_at=datetime(2026, 3, 1, 20, 0, 0, 123456, tzinfo=beijing)))
+    (found,) = await store.recall([1, 0], user_id="ann")
+    assert found.created_at == datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
+    assert found.created_at.tzinfo is UTC
+
+
+async def test_text_that_needs_care_comes_back_to_the_letter(episodes):
+    text = "退款 'BX-2207' \\ \"100 %s\" {} 👨‍👩‍👧\n-- DROP TABLE"
+    store = await store_of(episodes, record("用户'一", "会话 {1}", summary=text))
+    (found,) = await store.recall([1, 0], user_id="用户'一")
+    assert (found.session_id, found.summary) == ("会话 {1}", text)
+
+
+async def test_opposite_and_square_vectors_score_minus_one_and_zero(episodes):
+    store = await store_of(
+        episodes,
+        record(session_id="same", embedding=[2, 0]),
+        record(session_id="square", embedding=[0, 5]),
+        record(session_id="opposite", embedding=[-1, 0]),
+    )
+    found = await store.recall([1, 0], user_id="ann")
+    assert [(one.session_id, one.score) for one in found] == [("same", 1.0), ("square", 0.0), ("opposite", -1.0)]

@@ -270,3 +270,78 @@ async def test_a_turn_of_five_megabytes_is_kept_to_the_letter(sessions):
     big = user("线\0 x" * 1_000_000)
     await store.append("s", big)
     assert await store.get_history("s") == [big]
+
+
+async def test_twenty_turns_appended_while_a_summary_is_written_are_all_there(sessions):
+    writing = asyncio.Event()
+
+    async def slow(span: tuple[ChatTurn, ...]) -> str:
+        writing.set()
+        await asyncio.sleep(0.5)
+        return "summary"
+
+    store = sessions(summarizer=slow)
+    await fill(store, 40)
+    fold = asyncio.ensure_future(store.append("s", user("the 41st")))
+    await writing.wait()
+    await fill(store, 20, start=100)
+    assert len(await store.get_history("s")) == 61, "an append waited for somebody else's summary"
+    await fold
+    history = await store.get_history("s")
+    assert [turn.content for turn in history[-20:]] == [f"turn {i}" for i in range(100, 120)]
+    assert len(history) == 41
+
+
+async def test_three_appends_that_reach_the_line_together_cost_one_summary(sessions):
+    calls = []
+
+    async def slow(span: tuple[ChatTurn, ...]) -> str:
+        calls.append(span)
+        await asyncio.sleep(0.3)
+        return "summary"
+
+    store = sessions(summarizer=slow)
+    await fill(store, 40)
+    await asyncio.gather(*(store.append("s", user(name)) for name in "abc"))
+    history = await store.get_history("s")
+    assert len(calls) == 1
+    assert [i for i, turn in enumerate(history) if is_summary(turn)] == [0]
+    assert {turn.content for turn in history} >= set("abc")
+
+
+async def test_a_cut_parts_no_tool_result_from_its_call_and_the_applications_own_turn_stays(sessions):
+    store = sessions(policy=CountPolicy(8, 4), summarizer=lambda span: "summary")
+    own = ChatTurn("system", "You are the support desk.")
+    turns = [own, *map(user, "abc"), ChatTurn("assistant", "", "search"), ChatTurn("assistant", "", "weather")]
+    turns += [ChatTurn("tool", "22", "weather"), ChatTurn("tool", "found", "search"), user("d")]
+    for turn in turns:
+        await store.append("s", turn)
+    history = await store.get_history("s")
+    assert history[0] == own
+    assert is_summary(history[1])
+    assert history[2:] == turns[4:]
+    assert await store.get_window("s", 2) == [own, history[1], user("d")]
+
+
+async def test_many_sessions_at_once_keep_apart_and_each_in_order(sessions):
+    async def talk(name: str) -> None:
+        for i in range(10):
+            await store.append(name, user(f"{name} {i}"))
+
+    store = sessions()
+    names = [f"session {i}" for i in range(20)]
+    await asyncio.gather(*map(talk, names))
+    for name in names:
+        assert [turn.content for turn in await store.get_history(name)] == [f"{name} {i}" for i in range(10)]
+    assert {row.session_id: row.turns for row in await store.list_sessions()} == dict.fromkeys(names, 10)
+
+
+async def test_a_summary_in_chinese_is_recognised_and_folded_into_the_next(sessions):
+    spans = []
+    store = sessions(policy=CountPolicy(4, 2), summarizer=lambda span: spans.append(span) or "喜欢绿茶")
+    await fill(store, 8)
+    history = await store.get_history("s")
+    assert history[0] == ChatTurn("system", "[会话摘要] 喜欢绿茶")
+    assert len(spans) > 1
+    assert all(span[0] == history[0] for span in spans[1:])
+    assert sum(map(is_summary, history)) == 1

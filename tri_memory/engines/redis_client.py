@@ -105,6 +105,8 @@ class Connected:
     async def __aenter__(self) -> Any:
         if self._turn is not None:
             await self._turn.acquire()
+        if is_cluster(self._client):  # its first calls, made at the same time, would break each other's connections
+            await self._client.initialize()
         return self._client
 
     async def __aexit__(
