@@ -11,6 +11,7 @@ from redis.exceptions import WatchError
 
 from tests.lab.proof import assert_proved
 from tri_memory.lab import servers
+from tri_memory.lab.exercises import ch05_index
 from tri_memory.lab.exercises.kit import check, questions_of
 
 # 05-1
@@ -291,6 +292,17 @@ def test_exercise_05_3_is_proved():
 @pytest.mark.parametrize("racing", [drop_after_a_look_at_all, drop_in_a_pipeline_after_a_look])
 def test_every_kind_of_look_meets_an_append_that_comes_right_after_it(racing):
     assert "between your look and your ZREM" in check("05-3", racing).message
+
+
+async def never_ending(*_):
+    await asyncio.sleep(3_600)
+
+
+@pytest.mark.parametrize("exercise_id", ["05-2", "05-3"])
+def test_a_plain_function_and_one_that_never_ends_are_told_what_is_wrong(exercise_id, monkeypatch):
+    monkeypatch.setattr(ch05_index, "PATIENCE_S", 0.05)
+    assert "should be an async def" in check(exercise_id, lambda *_: 2).message
+    assert "had not ended" in check(exercise_id, never_ending).message
 
 
 def test_every_question_has_one_right_choice_or_a_model_answer():

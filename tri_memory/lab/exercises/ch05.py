@@ -11,13 +11,30 @@ from redis.crc import key_slot
 from tri_memory.blocking_calls import run
 from tri_memory.contracts import ChatTurn, SessionStore
 from tri_memory.lab import servers
-from tri_memory.lab.exercises.ch05_index import hold_against_a_late_append
+from tri_memory.lab.exercises.ch05_index import awaited, hold_against_a_late_append
 from tri_memory.lab.exercises.kit import Option, Question, Wrong, exercise, self_test
 from tri_memory.session.compression import CountPolicy
 from tri_memory.summary import summary_turn
 
 _PIECES = ("a", "b", "{", "}", "%", ":", "*", " ", "meta", "lock", "7B", "7D", "25", "index", "é", "会话", "😀")
-_ALWAYS = ("}", "{}", "a{", "a%7B", "a}", "a%7D", "a%257B", "a", "a:meta", "a:lock", "index", "{a", "*", "会话", "😀")
+_ALWAYS = (
+    "maeve",
+    "}",
+    "{}",
+    "a{",
+    "a%7B",
+    "a}",
+    "a%7D",
+    "a%257B",
+    "a",
+    "a:meta",
+    "a:lock",
+    "index",
+    "{a",
+    "*",
+    "会话",
+    "😀",
+)
 
 
 @exercise(
@@ -118,7 +135,7 @@ async def _forks(function: Callable[[SessionStore, str, str], Any], store: Sessi
     turns = [summary_turn("Likes tea."), *(ChatTurn("user", f"turn {i}") for i in range(length))]
     for turn in turns:
         await store.append("source", turn)
-    copied = await function(store, "source", "what if")
+    copied = await awaited(function, store, "source", "what if")
     found = await store.get_history("what if")
     if await store.get_history("source") != turns:
         raise Wrong("the source is no longer what it was. A fork leaves it alone.")
@@ -131,14 +148,14 @@ async def _forks(function: Callable[[SessionStore, str, str], Any], store: Sessi
     await store.append("what if", ChatTurn("user", "only here"))
     before = await store.get_history("what if")
     try:
-        await function(store, "source", "what if")
+        await awaited(function, store, "source", "what if")
     except ValueError:
         pass
     else:
         raise Wrong("'what if' holds a conversation already, and no ValueError says so.")
     if await store.get_history("what if") != before:
         raise Wrong("it raised ValueError, but only after it had changed the target.")
-    if await function(store, "nobody", "empty") != 0 or await store.get_history("empty"):
+    if await awaited(function, store, "nobody", "empty") != 0 or await store.get_history("empty"):
         raise Wrong("a source that doesn't exist has no turns: the answer is 0, and nothing is written.")
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Awaitable, Callable
+from inspect import isawaitable
 from typing import Any
 from uuid import uuid4
 
@@ -13,6 +15,7 @@ from redis.asyncio.client import Pipeline
 from tri_memory.lab.exercises.kit import Wrong
 
 LIFE_S = 60
+PATIENCE_S = 10.0
 _WHOLE_INDEX = ("ZRANGE", "ZREVRANGE", "ZSCAN")
 
 
@@ -54,6 +57,17 @@ class InterruptedPipeline(Pipeline):
         return replies
 
 
+async def awaited(function: Callable[..., Any], *arguments: Any) -> Any:
+    """What the learner's coroutine returns; Wrong where it is none, or doesn't end."""
+    work = function(*arguments)
+    if not isawaitable(work):
+        raise Wrong(f"It should be an async def, to be awaited; called, it gave {work!r}.")
+    try:
+        return await asyncio.wait_for(work, PATIENCE_S)
+    except TimeoutError:
+        raise Wrong(f"It had not ended after {PATIENCE_S:.0f} s: it waits for something that never comes.") from None
+
+
 async def hold_against_a_late_append(
     drop: Callable[[Any, str, list[tuple[str, float]]], Any], url: str, rng: random.Random
 ) -> None:
@@ -74,7 +88,7 @@ async def hold_against_a_late_append(
             await other.zadd(index, {written_between: now + 9_000})
 
         client.member, client.revive = written_between, revive
-        removed = await drop(client, index, list(seen))
+        removed = await awaited(drop, client, index, list(seen))
         left = {member.decode() for member in await other.zrange(index, 0, -1)}
         _judge(removed, left, set(scores), [member for member, _ in seen])
     finally:
@@ -90,8 +104,8 @@ def _judge(removed: Any, left: set[str], everybody: set[str], seen: list[str]) -
         raise Wrong(f"{sorted(strangers)} were not in `seen`, and are gone from the index.")
     if left >= everybody:
         raise Wrong(
-            "Nothing was removed. Scores travel as text: ZSCORE says '1780000000000000', and Python sends "
-            "'1780000000000000.0'. Compare numbers, with tonumber on both sides."
+            "Nothing was removed. If a script of yours compares scores: they travel as text, ZSCORE says "
+            "'1780000000000000' and Python sends '1780000000000000.0'. Use tonumber on both sides."
         )
     if before not in left:
         raise Wrong(

