@@ -7,7 +7,6 @@ import hashlib
 from urllib.parse import quote
 
 import pytest
-from redis.exceptions import WatchError
 
 from tests.lab.proof import assert_proved
 from tri_memory.lab import servers
@@ -192,114 +191,12 @@ def test_the_checker_leaves_no_session_behind(embedded_valkey):
                 assert list(client.scan_iter("lesson:*")) == []
 
 
-# 05-3
-
-DROP = """
-local gone = 0
-for i = 1, #ARGV, 2 do
-  if redis.call('ZSCORE', KEYS[1], ARGV[i]) %s then gone = gone + redis.call('ZREM', KEYS[1], ARGV[i]) end
-end
-return gone
-"""
-
-
-async def drop_watching(client, index, seen):
-    async with client.pipeline() as pipe:
-        while True:
-            try:
-                await pipe.watch(index)
-                ghosts = [member for member, score in seen if await pipe.zscore(index, member) == score]
-                pipe.multi()
-                for member in ghosts:
-                    pipe.zrem(index, member)
-                return sum(await pipe.execute())
-            except WatchError:
-                continue
-
-
-async def drop_by_registered_script(client, index, seen):
-    script = client.register_script(DROP % "== ARGV[i + 1]")
-    return await script(keys=[index], args=[part for member, score in seen for part in (member, f"{score:.0f}")])
-
-
-async def drop_one_by_one_in_scripts(client, index, seen):
-    gone = 0
-    for member, score in seen:
-        gone += await client.eval(DROP % "== ARGV[i + 1]", 1, index, member, f"{score:.0f}")
-    return gone
-
-
-async def drop_blindly(client, index, seen):
-    return await client.zrem(index, *(member for member, _ in seen))
-
-
-async def drop_after_a_look(client, index, seen):
-    gone = 0
-    for member, score in seen:
-        if await client.zscore(index, member) == score:
-            gone += await client.zrem(index, member)
-    return gone
-
-
-async def drop_after_a_look_at_all(client, index, seen):
-    now = dict(await client.zrange(index, 0, -1, withscores=True))
-    return await client.zrem(index, *(member for member, score in seen if now.get(member) == score))
-
-
-async def drop_in_a_pipeline_after_a_look(client, index, seen):
-    async with client.pipeline() as pipe:
-        for member, _ in seen:
-            pipe.zscore(index, member)
-        scores = await pipe.execute()
-        for (member, score), now in zip(seen, scores, strict=True):
-            if score == now:
-                pipe.zrem(index, member)
-        return sum(await pipe.execute())
-
-
-async def drop_comparing_text(client, index, seen):
-    return await client.eval(DROP % "== ARGV[i + 1]", 1, index, *(part for entry in seen for part in entry))
-
-
-async def drop_by_score(client, index, seen):
-    return await client.zremrangebyscore(index, "-inf", max(score for _, score in seen))
-
-
-async def drop_the_first_only(client, index, seen):
-    arguments = [part for entry in seen for part in entry][:6]
-    return await client.eval(DROP.replace("%s", "+ 0 == ARGV[i + 1] + 0"), 1, index, *arguments)
-
-
-async def drop_without_a_count(client, index, seen):
-    await drop_watching(client, index, seen)
-
-
-def test_exercise_05_3_is_proved():
-    assert_proved(
-        "05-3",
-        right=[drop_watching, drop_by_registered_script, drop_one_by_one_in_scripts],
-        wrong={
-            drop_blindly: "was written to after you were told its score",
-            drop_after_a_look: "between your look and your ZREM",
-            drop_comparing_text: "Nothing was removed",
-            drop_by_score: "were not in `seen`",
-            drop_the_first_only: "are still in the index",
-            drop_without_a_count: "should return how many entries it removed",
-        },
-    )
-
-
-@pytest.mark.parametrize("racing", [drop_after_a_look_at_all, drop_in_a_pipeline_after_a_look])
-def test_every_kind_of_look_meets_an_append_that_comes_right_after_it(racing):
-    assert "between your look and your ZREM" in check("05-3", racing).message
-
-
 async def never_ending(*_):
     await asyncio.sleep(3_600)
 
 
 @pytest.mark.parametrize("exercise_id", ["05-2", "05-3"])
-def test_a_plain_function_and_one_that_never_ends_are_told_what_is_wrong(exercise_id, monkeypatch):
+def test_a_plain_function_and_one_that_never_ends_are_told_what_is_wrong(embedded_valkey, exercise_id, monkeypatch):
     monkeypatch.setattr(ch05_index, "PATIENCE_S", 0.05)
     assert "should be an async def" in check(exercise_id, lambda *_: 2).message
     assert "had not ended" in check(exercise_id, never_ending).message
