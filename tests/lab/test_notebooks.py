@@ -191,10 +191,12 @@ def _verdicts(notebook) -> set[str]:
 
 
 def _stderr(notebook) -> str:
-    return "".join(
+    """What the cells wrote there, without the lines that say which server is waited for."""
+    written = "".join(
         output.text
         for cell in notebook.cells
         if cell.cell_type == "code"
         for output in cell.outputs
         if output.output_type == "stream" and output.name == "stderr"
     )
+    return "".join(line for line in written.splitlines(True) if not line.startswith("waiting for "))
