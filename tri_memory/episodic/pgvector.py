@@ -7,13 +7,13 @@ user's rows first, in the same statement, and takes the way that is right for th
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tri_memory.contracts import EpisodicRecord, Recollection, as_utc, require_count, require_text, shown
+from tri_memory.engines.closing import Closing
 from tri_memory.engines.postgres_connection import Connection
 from tri_memory.engines.postgres_pool import PostgresPool, identifier
 from tri_memory.episodic.pgvector_schema import EpisodeSchema, HalfVector
@@ -56,7 +56,7 @@ SELECT session_id, summary, distance, created_at FROM (
 """
 
 
-class PgVectorEpisodicStore:
+class PgVectorEpisodicStore(Closing):
     """Past sessions that outlive the process. Nothing is connected before the first call.
 
     Vectors have `dimensions` numbers, at most 4,000, and are kept at length 1 as halfvec, 2 bytes a number: a score is
@@ -136,14 +136,6 @@ class PgVectorEpisodicStore:
     async def close(self) -> None:
         """Free the connections, also those of other loops."""
         await self._pool.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
 
     def __repr__(self) -> str:
         return f"PgVectorEpisodicStore({self._pool!r}, {self._dimensions}, table={self._table!r})"

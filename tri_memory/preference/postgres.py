@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import Self
 
 from tri_memory.contracts import require_text
+from tri_memory.engines.closing import Closing
 from tri_memory.engines.postgres_connection import Connection
 from tri_memory.engines.postgres_pool import PostgresPool, columns_of, identifier
 from tri_memory.preference.rules import clean, clean_key
@@ -13,7 +13,7 @@ from tri_memory.preference.rules import clean, clean_key
 COLUMNS = {"user_id", "key", "value", "seq", "created_at", "updated_at"}
 
 
-class PostgresPreferenceStore:
+class PostgresPreferenceStore(Closing):
     """Preferences that outlive the process. Nothing is connected before the first call.
 
     At most `pool_size` connections for each event loop. Safe for several coroutines, threads and processes. Every call
@@ -83,14 +83,6 @@ class PostgresPreferenceStore:
     async def close(self) -> None:
         """Free the connections, also those of other loops."""
         await self._pool.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
 
     def __repr__(self) -> str:
         return f"PostgresPreferenceStore({self._pool!r}, table={self._table!r})"

@@ -17,8 +17,7 @@ import asyncio
 import secrets
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from tri_memory.contracts import (
     ChatTurn,
@@ -28,6 +27,7 @@ from tri_memory.contracts import (
     require_text,
     shown,
 )
+from tri_memory.engines.closing import Closing
 from tri_memory.engines.redis_client import ClientOfOneLoop, ClientPerLoop, Connected, is_cluster, run_script
 from tri_memory.session import compression
 from tri_memory.session.compression import CompressionPolicy
@@ -41,7 +41,7 @@ _ROWS_AT_ONCE = 500
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class RedisSessionStore(Folding):
+class RedisSessionStore(Closing, Folding):
     """Sessions in Redis 7 or newer, Valkey 8 or newer, or a Redis Cluster, shared by any number of processes.
 
     `client` is a `redis.asyncio.Redis` or `RedisCluster`, used on one event loop; `from_url` makes one for each loop.
@@ -76,14 +76,6 @@ class RedisSessionStore(Folding):
     async def close(self) -> None:
         """Close what `from_url` opened on this loop; a client that was passed in stays open."""
         await self._clients.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
 
     async def append(self, session_id: str, turn: ChatTurn) -> None:
         require_text("session_id", session_id)
