@@ -21,6 +21,7 @@ from tri_memory.lab.chapters.ch05 import (
     place,
     processes,
     rewrites,
+    writers,
 )
 
 VISITS = ["en-shop-01-s1", "zh-shop-01-s1"]
@@ -127,10 +128,10 @@ async def test_two_processes_lose_turns_by_writing_back_and_none_by_the_commit_s
 
 
 async def test_the_gate_gives_up_on_a_process_that_never_comes(monkeypatch, embedded_valkey, prefix):
-    monkeypatch.setattr(rewrites, "GATE_S", 0.02)
+    monkeypatch.setattr(writers, "GATE_S", 0.02)
     client = redis.asyncio.Redis.from_url(embedded_valkey)
     with pytest.raises(TimeoutError, match="the other writing process had not come"):
-        await rewrites._both_are_here(client, f"{prefix}gate")
+        await writers.both_are_here(client, f"{prefix}gate")
     await client.aclose()
 
 

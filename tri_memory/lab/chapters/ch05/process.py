@@ -45,9 +45,9 @@ async def ask(store: SessionStore, session_id: str) -> str:
 
 async def answer(request: dict[str, Any]) -> str:
     if request["do"] == "write":
-        from tri_memory.lab.chapters.ch05 import rewrites
+        from tri_memory.lab.chapters.ch05 import writers
 
-        return await rewrites.write_all(request)
+        return await writers.write_all(request)
     store = store_at(request["url"], request["prefix"])
     try:
         return await {"remember": remember, "ask": ask}[request["do"]](store, request["session_id"])
