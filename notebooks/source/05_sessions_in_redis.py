@@ -9,8 +9,8 @@
 #
 # - watch a conversation die with its process, and survive in a server that you start from a cell;
 # - read what lies in Redis, key by key, and name keys so that a cluster can hold them (exercise 05-1);
-# - lose turns in a list that two processes rewrite, and none with a script; the store that has it passes for the one in
-#   memory, whatever you write on top (exercise 05-2);
+# - lose turns in a list that two processes rewrite, and none with a script; then write one function for the store on
+#   every engine (exercise 05-2);
 # - let sessions expire, and clean the ghosts off the index without harming the living (exercise 05-3);
 # - kill the server while turns arrive, and count.
 #
@@ -53,7 +53,8 @@ for way in engines.describe():
         print(f"{way.way:10} {'there' if way.available else 'not there':10} {way.reason}")
 
 # %% [markdown]
-# - The password is random and the port is free, both are in `server.url`. When the kernel ends, the server goes.
+# - A server that this cell started has a random password and a free port, both in `server.url`. It goes when the
+#   kernel ends.
 # - `raw` is a plain Redis client. We look at what the store wrote with it.
 #
 # The same two processes, with a URL:
@@ -80,7 +81,8 @@ keys.table(raw, place.prefix())
 # - The **index** is a sorted set of all session ids; the score is the time of the last append. `list_sessions` reads it,
 #   so nobody has to search.
 # - A third key, `…:lock`, is there while somebody writes a summary.
-# - One append touches three keys in one step and one round trip, because it is one script.
+# - One append writes three keys in one step and one round trip, because it is one script. (In a cluster the index lives
+#   elsewhere and takes a second call.)
 #
 # What are the braces for? A **cluster** deals 16,384 *hash slots* out to its nodes. A key's slot is a checksum of its
 # name, or, where the name has text in braces, of that text alone. Here is a real cluster, of one node, and a script that
@@ -247,8 +249,8 @@ panel.index_panel()
 #
 # ### Does a TTL that is renewed on write end an active session?
 #
-# It depends on what *active* means. Real sessions on the real server, a TTL of half a second, six steps with random
-# (exponential) pauses, ten sessions a dot, four seeds.
+# Real sessions on the real server, a TTL of half a second, six steps with random (exponential) pauses, ten sessions a
+# dot, four seeds.
 
 # %%
 ratios = [0.1, 0.2, 0.4, 0.6, 0.8]
@@ -263,6 +265,7 @@ picture(
 
 # %% [markdown]
 # - A mean pause of half a TTL sounds safe, and it isn't: a session ends at its *longest* pause, not at its mean.
+# - The lines are arithmetic: each of the five pauses has to be shorter than a TTL (blue), or all five together (orange).
 # - Ten sessions a dot are few. The dots show how far ten customers can be from the line.
 #
 # And the pauses in `data/`, from one visit of a person to the next?
