@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from tri_memory.lab.chapters.ch08 import failing, migration, precision, shares, sweep, timing
-from tri_memory.lab.chapters.ch08.people import People, mixtures, unit
+from tri_memory.lab.chapters.ch08.people import SIZES, People, mixtures, ten, unit
 from tri_memory.lab.chapters.ch08.table import WAYS, EpisodeTable, extract
 
 USERS = ["en-a", "zh-a", "en-b", "zh-b", "en-c", "zh-c", "en-d", "zh-d", "en-e"]
@@ -169,3 +169,13 @@ def test_queries_are_questions_of_the_person_and_no_question_comes_twice(people)
     drawn = people.queries("zh-b", 4, seed=7)
     assert len(np.unique(drawn, axis=0)) == 4
     assert all(any((row == question).all() for question in people.asked["zh-b"]) for row in drawn)
+
+
+def test_the_ten_are_five_of_each_language_and_of_all_three_trades():
+    assert len(set(ten())) == len(SIZES) == 10
+    for language in ("en", "zh"):
+        users = [user for of, user in ten() if of == language]
+        assert len(users) == 5
+        assert {user.split("-")[1] for user in users} == {"shop", "device", "coach"}
+    assert sum(SIZES) == 4_000
+    assert list(SIZES) == sorted(SIZES, reverse=True)

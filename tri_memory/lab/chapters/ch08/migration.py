@@ -5,20 +5,18 @@ from __future__ import annotations
 from uuid import uuid4
 
 import numpy as np
-import psycopg
 from numpy.typing import NDArray
 from pgvector import Vector
-from pgvector.psycopg import register_vector
 
 from tri_memory.lab.chapters.ch08.people import People
+from tri_memory.lab.chapters.ch08.plain import connect
 from tri_memory.lab.datasets import FIRST_DAY
 
 
 def old_table(url: str, people: People, user: str) -> str:
     """Its name. It holds one person's rows, row i as session `str(i)`, and an HNSW index over single precision."""
     name = f"lesson_{uuid4().hex}"
-    with psycopg.connect(url, autocommit=True, connect_timeout=10) as connection:
-        register_vector(connection)
+    with connect(url) as connection:
         connection.execute(
             f"CREATE TABLE {name} (user_id text, session_id text, summary text, "
             f"embedding vector({people.vectors.shape[1]}), created_at timestamptz, PRIMARY KEY (user_id, session_id))"
@@ -34,7 +32,7 @@ def old_table(url: str, people: People, user: str) -> str:
 
 def kind_and_count(url: str, name: str) -> str:
     """`"360 rows of vector(512)"`, read from the server."""
-    with psycopg.connect(url, autocommit=True, connect_timeout=10) as connection:
+    with connect(url) as connection:
         kind = connection.execute(
             "SELECT format_type(atttypid, atttypmod) FROM pg_attribute "
             "WHERE attrelid = %s::regclass AND attname = 'embedding'",
@@ -48,8 +46,7 @@ def kind_and_count(url: str, name: str) -> str:
 
 def scores(url: str, name: str, query: NDArray[np.float32]) -> dict[str, float]:
     """{session: score} of the five nearest rows of the old table, by plain SQL, nearest first."""
-    with psycopg.connect(url, autocommit=True, connect_timeout=10) as connection:
-        register_vector(connection)
+    with connect(url) as connection:
         connection.execute("SET enable_indexscan = off")  # compare every row
         return dict(
             connection.execute(
@@ -60,5 +57,5 @@ def scores(url: str, name: str, query: NDArray[np.float32]) -> dict[str, float]:
 
 
 def drop(url: str, name: str) -> None:
-    with psycopg.connect(url, autocommit=True, connect_timeout=10) as connection:
+    with connect(url) as connection:
         connection.execute(f"DROP TABLE IF EXISTS {name}")

@@ -66,7 +66,7 @@ def ten_people(seed: int = 1) -> People:
     """
     random = np.random.default_rng(seed)
     vectors, owners, texts, questions, asked = [], [], [], {}, {}
-    for size, (language, user) in zip(SIZES, _ten(), strict=True):
+    for size, (language, user) in zip(SIZES, ten(), strict=True):
         data = datasets.load(language)
         said = [s.summary for s in data.of(user)] + [t.content for t in data.turns_of(user) if t.content.strip()]
         said = list(dict.fromkeys(said))[:size]
@@ -93,8 +93,8 @@ def unit(rows: Matrix) -> Matrix:
     return (rows / lengths).astype(np.float32)
 
 
-def _ten() -> list[tuple[str, str]]:
-    """(language, user) by turns: two each of shop, device and coach, but of the coach's one."""
+def ten() -> list[tuple[str, str]]:
+    """(language, user), the languages by turns; in each two of the shop, two of the devices and one of the coach."""
     pairs = []
     for language in datasets.LANGUAGES:
         users = datasets.load(language).users()

@@ -9,9 +9,9 @@ import pandas as pd
 import psycopg
 from numpy.typing import NDArray
 from pgvector import HalfVector, Vector
-from pgvector.psycopg import register_vector
 
 from tri_memory.lab.chapters.ch08.people import People
+from tri_memory.lab.chapters.ch08.plain import connect
 from tri_memory.lab.claims import Outcome
 
 K = 10
@@ -23,8 +23,7 @@ def compare(url: str, people: People, seeds: Sequence[int], queries: int = 12) -
     score. Compared exactly, over all rows, without any index, so that only the precision differs.
     """
     found = []
-    with psycopg.connect(url, autocommit=True, prepare_threshold=None, connect_timeout=10) as connection:
-        register_vector(connection)
+    with connect(url) as connection:
         for name, (kind, make) in KINDS.items():
             weight = _fill(connection, kind, make, people.vectors)
             for seed in seeds:

@@ -11,15 +11,14 @@ from typing import Any
 from uuid import uuid4
 
 import numpy as np
-import psycopg
 from numpy.typing import NDArray
 from pgvector import HalfVector
-from pgvector.psycopg import register_vector
 
 from tri_memory import PgVectorEpisodicStore, blocking
 from tri_memory.episodic.pgvector_schema import SETTINGS
 from tri_memory.lab import servers
 from tri_memory.lab.chapters.ch08.people import People, ten_people
+from tri_memory.lab.chapters.ch08.plain import connect
 from tri_memory.lab.datasets import FIRST_DAY
 
 NEAREST = "SELECT session_id FROM {table} WHERE user_id = %s ORDER BY embedding <=> %s LIMIT %s"
@@ -40,9 +39,7 @@ class EpisodeTable:
     def __init__(self, url: str, people: People) -> None:
         self.people, self.name = people, f"lesson_{uuid4().hex}"
         self.store = blocking(PgVectorEpisodicStore.connect(url, people.vectors.shape[1], table=self.name))
-        self.connection = psycopg.connect(url, autocommit=True, prepare_threshold=None, connect_timeout=10)
-        self.connection.execute("SET statement_timeout = '60s'")
-        register_vector(self.connection)
+        self.connection = connect(url)
         self.index_s = self._fill()
 
     def _fill(self) -> float:
