@@ -8,13 +8,15 @@ from importlib.metadata import PackageNotFoundError, version
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import imports, recall, session
+from benchmarks import imports, pgvector, recall, redis_sessions, session
+
+PEERS = ("langchain-core", "langchain-community", "langchain-redis", "langchain-postgres", "openai-agents")
 
 
 def main() -> None:
     console = Console(width=150)
     table = Table("work", "ours (µs)", "beside", "theirs (µs)", "ratio", "goal", title=_machine())
-    for part in (session, recall, imports):
+    for part in (session, recall, imports, redis_sessions, pgvector):
         with console.status(f"measuring {part.__name__.split('.')[-1]}"):
             for row in part.rows():
                 mark = "" if row.reached else " (not reached)"
@@ -24,10 +26,10 @@ def main() -> None:
                     row.beside,
                     f"{row.beside_us:,.2f}",
                     f"{row.ratio:.3f}{mark}",
-                    f"≤ {row.goal:.2f}",
+                    f"≤ {row.goal:.2f}" if row.goal < float("inf") else "",
                 )
     console.print(table)
-    for package in ("langchain-core", "openai-agents"):
+    for package in PEERS:
         try:
             console.print(f"{package} {version(package)}")
         except PackageNotFoundError:

@@ -231,6 +231,32 @@ async def test_a_user_with_few_rows_is_compared_one_by_one_and_exactly(embedded_
             assert await recall_at_10(store, vectors, queries, user, np.flatnonzero(users == user)) == 1.0
 
 
+async def test_a_user_with_few_rows_is_counted_again_from_time_to_time_and_one_with_many_always(store, monkeypatch):
+    monkeypatch.setattr(pgvector, "UNCOUNTED", 2)
+    monkeypatch.setattr(pgvector, "MOST_EXACT", 3)
+    asked = []
+    execute = psycopg.AsyncConnection.execute
+
+    async def listening(connection, query, *arguments, **options):
+        asked.append({store._recall: "counted", store._exact: "exact"}.get(query))
+        return await execute(connection, query, *arguments, **options)
+
+    monkeypatch.setattr(psycopg.AsyncConnection, "execute", listening)
+
+    async def how(recalls: int) -> list[str]:
+        asked.clear()
+        for _ in range(recalls):
+            await store.recall([1, 0], user_id="ann")
+        return [way for way in asked if way]
+
+    assert await how(2) == ["counted"] * 2, "of an unknown user nothing is known"
+    await store.remember(record())
+    assert await how(5) == ["counted", "exact", "exact", "counted", "exact"]
+    for i in range(5):
+        await store.remember(record(session_id=f"more {i}"))
+    assert await how(4) == ["exact", "counted", "counted", "counted"]
+
+
 async def test_a_user_with_a_small_share_is_compared_one_by_one_however_many_rows(embedded_postgres, monkeypatch):
     monkeypatch.setattr(pgvector, "MOST_EXACT", 0)
     monkeypatch.setitem(SETTINGS, "enable_sort", "off")  # or the planner judges for itself in so small a table

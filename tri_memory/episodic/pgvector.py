@@ -1,8 +1,9 @@
 """Layer 3 in Postgres with pgvector: half-precision vectors, compared exactly or through an HNSW index.
 
 An HNSW index is one graph over all users. Asked for the nearest rows of one user it walks through everybody's, so for a
-user with a small share of the rows it is slower than comparing all of theirs, and finds less. Each recall counts the
-user's rows first, in the same statement, and takes the way that is right for that number.
+user with a small share of the rows it is slower than comparing all of theirs, and finds less. A recall counts the
+user's rows first, in the same statement, and takes the way that is right for that number. Where they are few, the next
+hundred recalls of that user compare all of them without counting again.
 """
 
 from __future__ import annotations
@@ -22,10 +23,19 @@ from tri_memory.recall.cosine import as_unit
 MOST_EXACT = 20_000  # rows of one user that are compared one by one in a table of any size
 EXACT_SHARE = 0.15  # of the table: a user with less is compared one by one, too
 MOST_ROWS = 2**40  # no table has more
+UNCOUNTED = 100  # recalls of a user with few rows before they are counted again
+USERS_KNOWN = 10_000  # whose last count is kept
 MARGIN = 100  # what the index gives beyond k: it finds the nearest in nearly the right order, and ties in any
 
 # Millionths of cosine distance, so that equal means equal to 6 digits. No index is sorted by this.
 _MILLIONTHS = "round(1e6 * (embedding <=> %(query)s))"
+_EXACT = f"""
+SELECT session_id, summary, {_MILLIONTHS} AS distance, created_at, false
+FROM {{table}}
+WHERE user_id = %(user)s AND embedding IS NOT NULL
+ORDER BY distance, seq
+LIMIT %(k)s
+"""
 _RECALL = f"""
 WITH most AS MATERIALIZED (
     SELECT greatest(%(most)s, {EXACT_SHARE} * reltuples)::bigint AS most
@@ -43,7 +53,7 @@ WITH most AS MATERIALIZED (
     SELECT coalesce((SELECT distance FROM near ORDER BY distance LIMIT 1 OFFSET %(k)s - 1) < max(distance), false)
         AS sure FROM near
 )
-SELECT session_id, summary, distance, created_at FROM (
+SELECT session_id, summary, distance, created_at, (SELECT many FROM many) FROM (
     SELECT * FROM near WHERE (SELECT sure FROM sure)
     UNION ALL (
         SELECT seq, session_id, summary, created_at, {_MILLIONTHS} AS distance
@@ -68,7 +78,8 @@ class PgVectorEpisodicStore(Closing):
     def __init__(self, url: str, dimensions: int = 512, *, table: str = "episodes", pool_size: int = 5) -> None:
         self._table, self._dimensions = identifier(table), dimensions
         self._pool = PostgresPool(url, EpisodeSchema(self._table, dimensions), size=pool_size)
-        self._recall = _RECALL.format(table=self._table)
+        self._recall, self._exact = _RECALL.format(table=self._table), _EXACT.format(table=self._table)
+        self._uncounted: dict[str, int] = {}  # of a user with few rows, how many more recalls need no count
 
     @classmethod
     async def connect(cls, url: str, dimensions: int = 512, *, table: str = "episodes", pool_size: int = 5) -> Self:
@@ -112,14 +123,26 @@ class PgVectorEpisodicStore(Closing):
         if not query.any():
             return []
         values = self._values(query, k, user_id)
+        statement = self._exact if self._needs_no_count(user_id) else self._recall
 
         async def read(connection: Connection) -> list[Any]:
-            return await (await connection.execute(self._recall, values)).fetchall()
+            return await (await connection.execute(statement, values)).fetchall()
 
+        rows = await self._pool.run(read)
+        if statement is self._recall and rows and not rows[0][4]:
+            self._uncounted[user_id] = UNCOUNTED
         return [
             Recollection(session_id, summary, round(1 - distance / 1e6, 6), as_utc("created_at", created_at))
-            for session_id, summary, distance, created_at in await self._pool.run(read)
+            for session_id, summary, distance, created_at, _ in rows
         ]
+
+    def _needs_no_count(self, user_id: str) -> bool:
+        left = self._uncounted.get(user_id, 0)
+        if left:
+            self._uncounted[user_id] = left - 1
+        elif len(self._uncounted) > USERS_KNOWN:
+            self._uncounted.clear()
+        return left > 0
 
     def _values(self, query: NDArray[np.float32], k: int, user_id: str) -> dict[str, Any]:
         return {"query": HalfVector(query), "user": user_id, "k": min(k, MOST_ROWS), "most": MOST_EXACT}
