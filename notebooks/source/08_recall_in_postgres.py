@@ -134,8 +134,8 @@ for name, settings in WAYS.items():
 #   they are the nearest ones is a matter of how far it went.
 # - *exact* compares all rows of the person.
 #
-# `PgVectorEpisodicStore` counts the user's rows first, in the same statement. Where they are few, or a small share of
-# the table, it compares each. Beyond that it takes the index, goes on, and puts the result in order.
+# `PgVectorEpisodicStore` counts the user's rows before it chooses. Where they are few, or a small share of the table, it
+# compares each. Beyond that it takes the index, goes on, and puts the result in order.
 
 # %%
 store = table.store  # blocking(PgVectorEpisodicStore.connect(url, 512, table=…))
@@ -145,7 +145,7 @@ print(f"{len(found)} rows from the store, by this way:\n")
 print(table.store_plan(vector, client, 10))
 
 # %% [markdown]
-# - Ten rows, and the first scan is the count, the second the comparison. Nobody in this table has enough rows for the
+# - Ten rows. The first scan is the count, the second the comparison. Nobody in this table has enough rows for the
 #   index to be worth it.
 
 # %% [markdown]
@@ -247,8 +247,8 @@ sweep.ef_panel(measured)
 ways = shares.by_share(table, seeds=range(5))
 picture(
     shares.plot(ways),
-    alt="Left: recall at 10 of the default dips where the planner takes the index; exact and the "
-    "store stay at 1. Right: the time of the exact ways grows with the share.",
+    alt="Left: recall at 10 of the default dips where the planner takes the index; exact and "
+    "the store stay at 1. Right: the time of the exact ways grows with the share.",
 )
 
 # %%
@@ -267,7 +267,8 @@ for part, size in sizes.items():
 # **Where the winner stops winning.** For each of these people an exact comparison finds everything, and the HNSW index
 # only takes room (more than the rows themselves), time to build, and time at every write. Its turn comes with users of
 # so many rows that they would wait for the comparison; then recall below 1 is the price of an answer in time. The
-# store is not the fastest either: its time has the count of the rows in it, and the way into another thread and back.
+# store is not the fastest way either: its time includes a connection from the pool, a look at how many rows the user
+# has, and here the way into another thread and back.
 
 # %%
 took = timing.write_and_query(table, seeds=range(5))
