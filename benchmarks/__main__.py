@@ -10,7 +10,7 @@ from rich.table import Table
 
 from benchmarks import imports, pgvector, recall, redis_sessions, session
 
-PEERS = ("langchain-core", "langchain-community", "langchain-redis", "langchain-postgres", "openai-agents")
+PEERS = ("langchain-core", "langchain-community", "langchain-redis", "openai-agents")
 
 
 def main() -> None:

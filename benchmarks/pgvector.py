@@ -1,7 +1,8 @@
 """What a recall from Postgres costs beside the same question as bare SQL on the same connection settings; how many of
 the true ten nearest it finds; how long a fresh server takes until its first answer.
 
-Ten users share each table evenly. Vectors lie around 500 topics, as those of real texts do.
+Ten users share each table evenly. Vectors lie around 500 topics, as those of real texts do. No peer stands beside:
+langchain-postgres takes an older pgvector than this package, so the two can't share an environment.
 """
 
 from __future__ import annotations
