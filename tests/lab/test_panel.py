@@ -7,7 +7,7 @@ import base64
 
 import pytest
 
-from tri_memory.lab.panel import Choice, Slider, panel
+from tri_memory.lab.panel import Choice, Slider, Steps, panel
 from tri_memory.lab.plots import axes
 
 
@@ -84,3 +84,17 @@ def test_titles_and_texts_are_escaped_and_the_picture_has_an_alternative_text():
     shown = make([])
     assert 'alt="Shoes &lt;b&gt;: size 5 in en"' in shown.view.value
     assert "Shoes &lt;b&gt;" in shown.widget.children[0].value
+
+
+def test_steps_are_a_slider_over_given_values_that_begins_where_it_is_told():
+    shown = panel(
+        lambda ef: ef,
+        lambda ef: axes(3, 2, title=f"ef_search {ef}")[0],
+        lambda ef: f"ef_search {ef}",
+        [Steps("ef", ["10", "40", "100"], "40")],
+        title="Steps",
+    )
+    assert shown.text == "ef_search 40"
+    assert shown.set(ef="100").text == "ef_search 100"
+    with pytest.raises(Exception, match="Invalid selection"):
+        shown.set(ef="50")

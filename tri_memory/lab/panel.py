@@ -57,6 +57,20 @@ class Choice:
         return widgets.Dropdown(options=list(self.options), description=_label(self.label or self.name, ""), **_WIDE)
 
 
+@dataclass(frozen=True)
+class Steps:
+    """A slider over given values, such as those that were measured; `start` is one of them."""
+
+    name: str
+    options: Sequence[str]
+    start: str
+    label: str = ""
+
+    def widget(self) -> widgets.Widget:
+        description = _label(self.label or self.name, "")
+        return widgets.SelectionSlider(options=list(self.options), value=self.start, description=description, **_WIDE)
+
+
 _WIDE = {"style": {"description_width": "14em"}, "layout": widgets.Layout(width="36em", max_width="98%")}
 
 
@@ -68,7 +82,7 @@ class Panel:
         model: Callable[..., Any],
         draw: Callable[[Any], Figure],
         say: Callable[[Any], str],
-        controls: Sequence[Slider | Choice],
+        controls: Sequence[Slider | Steps | Choice],
         title: str,
     ) -> None:
         self.model, self.draw, self.say, self.title = model, draw, say, title
@@ -141,7 +155,7 @@ def panel(
     model: Callable[..., Any],
     draw: Callable[[Any], Figure],
     say: Callable[[Any], str],
-    controls: Sequence[Slider | Choice],
+    controls: Sequence[Slider | Steps | Choice],
     title: str,
 ) -> Panel:
     """Sliders over `model`: each move calls `model(**values)` and shows `say(result)` and `draw(result)`."""

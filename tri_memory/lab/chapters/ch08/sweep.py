@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tri_memory.lab.chapters.ch08.table import WAYS, EpisodeTable
-from tri_memory.lab.panel import Choice, Panel, panel
+from tri_memory.lab.panel import Choice, Panel, Steps, panel
 from tri_memory.lab.plots import BLUE, GREY, ORANGE, row_of_axes
 
 EF_SEARCH = (10, 20, 40, 100, 400)
@@ -113,8 +113,8 @@ def ef_panel(measured: pd.DataFrame) -> Panel:
         draw,
         say,
         [
-            Choice("ef_search", ["40", *(str(ef) for ef in EF_SEARCH if ef != 40)]),
-            Choice("share", [shares[1], shares[0], *shares[2:]], label="the person's share of the rows"),
+            Steps("ef_search", [str(ef) for ef in EF_SEARCH], "40", label="ef_search (candidates)"),
+            Steps("share", shares, shares[1], label="the person's share of the rows"),
             Choice("k", [str(k) for k in reversed(COUNTS)], label="k, rows asked for"),
         ],
         title="How far the index looks",
