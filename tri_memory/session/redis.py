@@ -77,6 +77,9 @@ class RedisSessionStore(Closing, Folding):
         """Close what `from_url` opened on this loop; a client that was passed in stays open."""
         await self._clients.close()
 
+    def __repr__(self) -> str:
+        return f"RedisSessionStore({self._clients.where}, prefix={self.prefix!r})"
+
     async def append(self, session_id: str, turn: ChatTurn) -> None:
         require_text("session_id", session_id)
         if not isinstance(turn, ChatTurn):

@@ -93,8 +93,8 @@ def say(found: Course) -> str:
     """The panel's sentence."""
     end = found.moments[-1]
     return (
-        f"{found.too_late} of {found.returns} returns found the session expired. After {DAYS} days, {end.alive} sessions "
-        f"are alive; an index that nobody cleans lists {end.nobody}, one cleaned when listed {end.by_list}, "
+        f"{found.too_late} of {found.returns} returns found the session expired. After {DAYS} days, {end.alive} "
+        f"sessions are alive; an index that nobody cleans lists {end.nobody}, one cleaned when listed {end.by_list}, "
         f"the store's {end.by_store}."
     )
 
