@@ -18,6 +18,7 @@ from tri_memory.engines.address import without_password
         ("redis://:s3/cret@host:1", "an address whose password needs percent-encoding"),
         ("redis://:s3#cret@host:1", "an address whose password needs percent-encoding"),
         ("redis://[s3cret", "an address that is no URL"),
+        ("host=127.0.0.1 user=ann password=s3cret", "an address that is no URL"),
     ],
 )
 def test_the_password_is_never_shown(url, shown):

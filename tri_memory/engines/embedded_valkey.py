@@ -80,6 +80,7 @@ class EmbeddedValkey:
             f"masterauth {self._password}",
             'save ""',
             "appendonly yes",
+            "appendfsync always",  # once a second, a busy disk postpones the write itself, and kill -9 takes it along
             "daemonize no",
             *self.settings,
         )

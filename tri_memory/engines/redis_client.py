@@ -7,6 +7,7 @@ two loops, so `from_url` stores keep one client for each.
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Protocol
@@ -15,8 +16,16 @@ from weakref import WeakKeyDictionary
 from redis import asyncio as aioredis
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialWithJitterBackoff
+from redis.exceptions import (
+    ClusterCrossSlotError,
+    InvalidResponse,
+    MaxConnectionsError,
+    NoScriptError,
+    RedisClusterException,
+    RedisError,
+    ResponseError,
+)
 from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import MaxConnectionsError, NoScriptError, ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from tri_memory.engines.address import without_password
@@ -45,7 +54,13 @@ class ClientPerLoop:
         self.where = without_password(url)
         self._url = url
         self._here: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[Any, asyncio.Semaphore]] = WeakKeyDictionary()
-        self._make()  # a URL that is none is an error now, not at the first append
+        try:  # a URL that is none is an error now, not at the first append
+            self._make().connection_pool.make_connection()
+        except (ValueError, TypeError):  # whose text may quote a part of the password
+            raise ValueError(
+                f"{self.where} is no Redis URL: it is redis://:password@host:6379/0 (or rediss://, unix://), with "
+                "special characters of the password percent-encoded"
+            ) from None
 
     def here(self) -> tuple[Any, asyncio.Semaphore]:
         """The running loop's client, and what its calls queue at."""
@@ -72,8 +87,14 @@ class ClientOfOneLoop:
     """The client that the caller made; RuntimeError on another loop than the first, where it would hang or break."""
 
     def __init__(self, client: Any) -> None:
+        if not inspect.iscoroutinefunction(getattr(client, "execute_command", None)):
+            raise ValueError(
+                f"client must be a redis.asyncio.Redis or RedisCluster; got {type(client).__name__}. "
+                "RedisSessionStore.from_url(url) makes one"
+            )
         settings = getattr(getattr(client, "connection_pool", None), "connection_kwargs", {})
-        self.where = f"{settings.get('host', 'the given client')}:{settings.get('port', '')}".rstrip(":")
+        host = settings.get("path") or settings.get("host", "the given client")
+        self.where = f"{host}:{settings.get('port', '')}".rstrip(":")
         self._client = client
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -106,7 +127,10 @@ class Connected:
         if self._turn is not None:
             await self._turn.acquire()
         if is_cluster(self._client):  # its first calls, made at the same time, would break each other's connections
-            await self._client.initialize()
+            try:
+                await self._client.initialize()
+            except (RedisError, RedisClusterException) as error:
+                raise self._unreachable(error) from error
         return self._client
 
     async def __aexit__(
@@ -119,14 +143,17 @@ class Connected:
                 f"all connections of the client to Redis at {self._where} are in use; give it a "
                 "BlockingConnectionPool, in which calls wait, or make the store with RedisSessionStore.from_url"
             ) from error
-        if isinstance(error, RedisConnectionError | RedisTimeoutError):
-            raise ConnectionError(
-                f"Redis at {self._where} can't be reached: {str(error).rstrip('.')}. Start it, or correct the URL; "
-                "tri-memory doctor shows what is there"
-            ) from error
+        if isinstance(error, RedisConnectionError | RedisTimeoutError | RedisClusterException | InvalidResponse):
+            raise self._unreachable(error) from error
+
+    def _unreachable(self, error: Exception) -> ConnectionError:
+        return ConnectionError(
+            f"Redis at {self._where} can't be reached: {str(error).rstrip('.')}. Start it, or correct the URL; "
+            "tri-memory doctor shows what is there"
+        )
 
 
-async def run_script(client: Any, script: Script, keys: Sequence[str], arguments: Sequence[bytes | str | int]) -> Any:
+async def run_script(client: Any, script: Script, keys: Sequence[str], arguments: Sequence[str | int]) -> Any:
     """The reply, in one round trip; a server that hasn't seen the script gets its text in a second one."""
     try:
         return await client.evalsha(script.sha, len(keys), *keys, *arguments)
@@ -135,6 +162,10 @@ async def run_script(client: Any, script: Script, keys: Sequence[str], arguments
     except ResponseError as error:
         if "unknown command 'evalsha'" in str(error):
             raise ImportError("fakeredis runs scripts only with its Lua extra: pip install 'fakeredis[lua]'") from error
+        if isinstance(error, ClusterCrossSlotError):
+            raise ValueError(
+                "this server is a node of a Redis Cluster: give the store a redis.asyncio.RedisCluster client"
+            ) from error
         raise
 
 

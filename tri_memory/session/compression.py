@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from math import ceil
 from typing import NamedTuple, Protocol
 
 from tri_memory.contracts import ChatTurn, require_count, shown
@@ -134,7 +135,7 @@ class TokenWatermark:
         return self.low_line
 
     def weigh(self, turn: ChatTurn) -> int:
-        return self.count(turn.content)
+        return ceil(self.count(turn.content))
 
     def plan(self, turns: Sequence[ChatTurn], weights: Sequence[int]) -> Span:
         total = sum(weights)

@@ -4,7 +4,7 @@ Keys, for the default prefix; `id` is the session id with `%`, `{` and `}` perce
 key and all keys of a session share a hash slot:
 
     agent:sess:{id}         list    turns as JSON, oldest first
-    agent:sess:{id}:meta    hash    weight of the list, last activity, failed folds, the last append tokens
+    agent:sess:{id}:meta    hash    weight of the list, number of its head, last activity, failed folds, append tokens
     agent:sess:{id}:lock    string  who is writing a summary now
     agent:sess:index        zset    session ids, most recently active with the highest score
 
@@ -15,9 +15,12 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+from redis.exceptions import ReadOnlyError
 
 from tri_memory.contracts import (
     ChatTurn,
@@ -31,13 +34,14 @@ from tri_memory.engines.closing import Closing
 from tri_memory.engines.redis_client import ClientOfOneLoop, ClientPerLoop, Connected, is_cluster, run_script
 from tri_memory.session import compression
 from tri_memory.session.compression import CompressionPolicy
-from tri_memory.session.folding import Folding, Outcome, appends_to_skip
+from tri_memory.session.folding import Folding, Outcome, appends_to_skip, log
 from tri_memory.session.redis_scripts import APPEND, COMMIT, DROP, TOUCH
 from tri_memory.summary import is_summary
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _ROWS_AT_ONCE = 500
+_LONGEST_S = 10_000_000_000  # more than 300 years; Redis counts milliseconds in 64 bits
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -46,8 +50,9 @@ class RedisSessionStore(Closing, Folding):
 
     `client` is a `redis.asyncio.Redis` or `RedisCluster`, used on one event loop; `from_url` makes one for each loop.
     The other options and the `trace`, which holds this store's own folds, are those of Folding. A session ends
-    `ttl_s` seconds after its last append; stores that share a `prefix` share their sessions. While a summary is
-    written the others of the same session wait for none: a lock of `lock_s` seconds spares them the cost of a second.
+    `ttl_s` seconds after its last append; stores that share a `prefix` share their sessions and need the same `ttl_s`,
+    or the list loses those that live longer. While a summary is written nobody else of the session waits for it: a
+    lock of `lock_s` seconds spares the others the cost of a second one.
     Raises ConnectionError, naming the server, where it can't be reached.
     """
 
@@ -58,8 +63,9 @@ class RedisSessionStore(Closing, Folding):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_seconds("ttl_s", self.ttl_s)
-        require_seconds("lock_s", self.lock_s)
+        for name, seconds in (("ttl_s", self.ttl_s), ("lock_s", self.lock_s)):
+            if not 0.001 <= require_seconds(name, seconds) <= _LONGEST_S:
+                raise ValueError(f"{name} must be from 0.001 to {_LONGEST_S:,} seconds; got {shown(seconds)}")
         if not isinstance(self.prefix, str) or "{" in self.prefix or "}" in self.prefix:
             raise ValueError(
                 f"prefix must be a string without braces, which name the hash slot; got {shown(self.prefix)}"
@@ -84,21 +90,34 @@ class RedisSessionStore(Closing, Folding):
         require_text("session_id", session_id)
         if not isinstance(turn, ChatTurn):
             raise ValueError(f"turn must be a ChatTurn; got {shown(turn)}")
-        token = secrets.token_bytes(6)
+        token = secrets.token_urlsafe(6)
         push = self._push(session_id, turn, token)
         turns, meta, lock = self._keys(session_id)
         async with Connected(self._clients) as client:
             if is_cluster(client):
-                claim, _ = await asyncio.gather(
-                    run_script(client, APPEND, [turns, meta, lock], push),
-                    run_script(client, TOUCH, [self._index], [session_id, int(self.ttl_s * 1_000)]),
-                )
+                claim = await self._append_in_cluster(client, session_id, push)
             else:
                 claim = await run_script(client, APPEND, [turns, meta, lock, self._index], push)
         if claim:
-            await self._unhurt(self._fold(session_id, token, *claim))
+            try:
+                await self._unhurt(self._fold(session_id, token, *claim))
+            except ConnectionError as error:  # the turn is stored; its caller must not send it again
+                log.warning("a fold was not committed: %s", error)
 
-    def _push(self, session_id: str, turn: ChatTurn, token: bytes) -> tuple[bytes | str | int, ...]:
+    async def _append_in_cluster(self, client: Any, session_id: str, push: tuple[str | int, ...]) -> Any:
+        """The index stands on another node. Where it can't be touched the turn is stored all the same."""
+        push_it = run_script(client, APPEND, self._keys(session_id), push)
+        touch_it = run_script(client, TOUCH, [self._index], [session_id, int(self.ttl_s * 1_000)])
+        claim: Any
+        touched: Any
+        claim, touched = await asyncio.gather(push_it, touch_it, return_exceptions=True)
+        if isinstance(claim, BaseException):
+            raise claim
+        if isinstance(touched, BaseException):
+            log.warning("the index was not touched: %s", touched)
+        return claim
+
+    def _push(self, session_id: str, turn: ChatTurn, token: str) -> tuple[str | int, ...]:
         policy = self.policy
         return (
             turn.to_json(),
@@ -152,32 +171,33 @@ class RedisSessionStore(Closing, Folding):
             else:
                 ghosts += [_text(member), f"{score:.0f}"]
         if ghosts:
-            await run_script(client, DROP, [self._index], ghosts)
+            with suppress(ReadOnlyError):  # a replica: whoever reads from the primary cleans it
+                await run_script(client, DROP, [self._index], ghosts)
         return rows
 
-    async def _fold(self, session_id: str, token: bytes, weight: int, failures: int, raw: list[Any]) -> None:
+    async def _fold(self, session_id: str, token: str, weight: int, failures: int, head: Any, raw: list[Any]) -> None:
         turns = [ChatTurn.from_json(turn) for turn in raw]
         weights = [self.policy.weigh(turn) for turn in turns]
         span = self.policy.plan(turns, weights)
         planned = turns[span.start : span.stop]
         outcome: Outcome
-        if span.empty:  # then the commit only releases the lock
+        if span.empty:  # then the commit only releases the lock and mends the weight
             outcome, replacement, reason = "kept", planned, None
         else:
             outcome, replacement, reason = await self._replacement(planned)
         keep = outcome == "truncated" and self.on_failure == "keep"
         failures = failures + 1 if keep else 0
         skip = "reset" if outcome == "folded" else appends_to_skip(failures) if keep else ""
-        # What the list weighs from now on, less what the server thought it weighed when the fold was claimed.
-        change = sum(weights) - sum(weights[span.start : span.stop]) + sum(map(self.policy.weigh, replacement)) - weight
-        arguments: list[bytes | str | int] = [token, _unit(self.policy), change, self.policy.hard_line, failures, skip]
-        arguments += [span.start, len(planned), len(replacement)]
+        drift = sum(weights) - weight  # what the list weighs, less what the server thought it weighs
+        shed = sum(map(self.policy.weigh, replacement)) - sum(weights[span.start : span.stop])
+        arguments: list[str | int] = [token, _unit(self.policy), drift, shed, self.policy.hard_line]
+        arguments += [failures, skip, _text(head), span.start, len(planned), len(replacement)]
         arguments += [turn.to_json() for turn in replacement]
         arguments += map(_text, raw[span.start : span.stop])
         async with Connected(self._clients) as client:
-            done = await run_script(client, COMMIT, self._keys(session_id), arguments)
-        if planned and _text(done) != "lost":
-            self._record(session_id, "kept" if _text(done) == "kept" else outcome, planned, reason)
+            done = _text(await run_script(client, COMMIT, self._keys(session_id), arguments))
+        if planned and done != "lost":
+            self._record(session_id, "kept" if done == "kept" else outcome, planned, reason)
 
     async def _replacement(self, planned: list[ChatTurn]) -> tuple[Outcome, list[ChatTurn], str | None]:
         summary, reason = await self._summary_of(planned)
@@ -192,9 +212,11 @@ class RedisSessionStore(Closing, Folding):
 
 
 def _unit(policy: CompressionPolicy) -> str:
-    """The field that holds the list's weight. Another policy, or another tokenizer, weighs in a field of its own."""
+    """What a weight in Redis is a weight of: another policy, or another tokenizer, has to weigh for itself."""
     count = getattr(policy, "count", None)
-    return f"weight {type(policy).__name__} {getattr(count, '__qualname__', '')}".rstrip()
+    where = (getattr(count, "__module__", ""), getattr(count, "__qualname__", ""))
+    line = getattr(getattr(count, "__code__", None), "co_firstlineno", "")  # tells one lambda from another
+    return " ".join(str(part) for part in (type(policy).__name__, *where, line) if part)
 
 
 def _text(reply: Any) -> str:

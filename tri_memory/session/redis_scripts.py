@@ -42,76 +42,88 @@ end
 # In a cluster the index stands on another node, and is touched by a call of its own.
 TOUCH = _script(_TOUCH + "touch(KEYS[1], ARGV[1], ARGV[2]) return false")
 
-# Push a turn; returns nothing, or the claim to a fold: {weight, failures so far, all turns}, and then holds the lock.
-# `token` names this append. A client that lost the answer sends it again, and it is not pushed twice.
-# What could fail behind the push is called so that it can't stop the script: the turn stays, the next append heals.
+# Push a turn; returns nothing, or the claim to a fold: {weight, failures so far, head, all turns}, and then holds the
+# lock. `token` names this append: a client that lost the answer sends it again, and none of the last 256 is pushed
+# twice; after a pause of a minute nobody asks again. `head` is a number that changes with each fold and each new
+# beginning. A weight that another policy left is not ours: then a fold is claimed to weigh the list anew, or the next
+# append does. What could fail behind the push can't stop the script: the turn stays, the next append heals.
 APPEND = _script(
     _TOUCH
     + """
 local turns, meta, lock, index = unpack(KEYS)
 local turn, weight, unit, high, hard, ttl, now, token, patience, session = unpack(ARGV)
-local seen, before, skip = unpack(redis.call('HMGET', meta, 'seen', unit, 'skip'))
+local seen, weighed_in, before, skip, head, last = unpack(
+  redis.call('HMGET', meta, 'seen', 'unit', 'weight', 'skip', 'head', 'updated_at'))
+
 local function claim(total)
-  return {total, tonumber(redis.call('HGET', meta, 'failures') or 0), redis.call('LRANGE', turns, 0, -1)}
+  local failures, head = unpack(redis.call('HMGET', meta, 'failures', 'head'))
+  return {total, tonumber(failures or 0), head, redis.call('LRANGE', turns, 0, -1)}
 end
 if seen and string.find(seen, token, 1, true) then
   return redis.call('GET', lock) == token and claim(tonumber(before)) or false
 end
 
 local length = redis.call('RPUSH', turns, turn)
+if not seen or now - last > 60000000 then seen = '' end
 if length == 1 then
   redis.call('DEL', meta)
-  before, skip = 0, false
+  seen, weighed_in, before, skip, head = '', unit, 0, false, false
 end
-local total = (tonumber(before) or 0) + tonumber(weight)
-local last_32 = string.sub((seen or '') .. token, -32 * #token)
-redis.call('HSET', meta, unit, string.format('%d', total), 'seen', last_32, 'updated_at', now)
+local known = weighed_in == unit
+local total = (known and tonumber(before) or 0) + tonumber(weight)
+local claimed = (total > tonumber(high) or not known) and redis.call('EXISTS', lock) == 0
+if claimed and known and (tonumber(skip) or 0) > 0 and total <= tonumber(hard) then
+  claimed = false
+  redis.call('HINCRBY', meta, 'skip', -1)
+end
+if not head then
+  local time = redis.call('TIME')
+  head = string.format('%.0f', time[1] * 1000000 + time[2])
+end
+redis.call('HSET', meta, 'unit', (known or claimed) and unit or '?', 'weight', string.format('%d', total),
+  'seen', string.sub(seen .. token, -256 * #token), 'updated_at', now, 'head', head)
 redis.pcall('PEXPIRE', turns, ttl)
 redis.pcall('PEXPIRE', meta, ttl)
 if index then pcall(touch, index, session, ttl) end
-
-local weighed_by_another_policy = not before
-if total <= tonumber(high) and not weighed_by_another_policy then return false end
-if redis.call('EXISTS', lock) == 1 then return false end
-if (tonumber(skip) or 0) > 0 and total <= tonumber(hard) then
-  redis.call('HINCRBY', meta, 'skip', -1)
-  return false
-end
+if not claimed then return false end
 redis.call('SET', lock, token, 'PX', patience)
-return {total, tonumber(redis.call('HGET', meta, 'failures') or 0), redis.call('LRANGE', turns, 0, -1)}
+return claim(total)
 """
 )
 
-# End a claim: release the lock if it is still ours; then, if the planned turns still stand where they stood, put the
-# replacement in their place. Turns pushed meanwhile stand behind them and are not touched. The list never becomes
-# empty on the way, so it keeps its time to live. Returns what was done: 'replaced', 'kept' or 'lost'.
+# End a claim: release the lock if it is still ours; then, if the head is the one that was planned on and the planned
+# turns still stand there, put the replacement in their place. Turns pushed meanwhile stand behind them and are not
+# touched. The list never becomes empty on the way, so it keeps its time to live. Returns what was done: 'replaced',
+# 'kept' or 'lost'; sent again, it does nothing and returns the same.
 COMMIT = _script("""
-local turns, meta, lock = KEYS[1], KEYS[2], KEYS[3]
-local token, unit, change, hard, failures, skip, start, planned, given = unpack(ARGV, 1, 9)
+local turns, meta, lock = unpack(KEYS)
+local token, unit, drift, shed, hard, failures, skip, head, start, planned, given = unpack(ARGV, 1, 11)
 start, planned, given = tonumber(start), tonumber(planned), tonumber(given)
 if redis.call('GET', lock) == token then redis.call('DEL', lock) end
-if redis.call('EXISTS', turns) == 0 then return 'lost' end
+local head_now, done, weighed_in, weight = unpack(redis.call('HMGET', meta, 'head', 'done', 'unit', 'weight'))
+if done == token then return 'replaced' end
+if head_now ~= head or redis.call('EXISTS', turns) == 0 then return 'lost' end
 
 local there = planned > 0 and redis.call('LRANGE', turns, start, start + planned - 1) or {}
 for i = 1, planned do
-  if there[i] ~= ARGV[9 + given + i] then return 'lost' end
+  if there[i] ~= ARGV[11 + given + i] then return 'lost' end
 end
-local weight = tonumber(redis.call('HGET', meta, unit) or 0)
-if failures ~= '0' and weight <= tonumber(hard) then
+local ours = weighed_in == unit
+if failures ~= '0' and tonumber(weight) + drift <= tonumber(hard) then
   redis.call('HSET', meta, 'failures', failures, 'skip', skip)
+  if ours then redis.call('HINCRBY', meta, 'weight', drift) end
   return 'kept'
 end
 local gone = planned - given
-if gone > 0 then
-  for i = start - 1, 0, -1 do
-    redis.call('LSET', turns, i + gone, redis.call('LINDEX', turns, i))
-  end
-  for i = 1, given do
-    redis.call('LSET', turns, start + gone + i - 1, ARGV[9 + i])
-  end
-  redis.call('LTRIM', turns, gone, -1)
+for i = start - 1, 0, -1 do
+  redis.call('LSET', turns, i + gone, redis.call('LINDEX', turns, i))
 end
-if redis.call('EXISTS', meta) == 1 then redis.call('HINCRBY', meta, unit, change) end
+for i = 1, given do
+  redis.call('LSET', turns, start + gone + i - 1, ARGV[11 + i])
+end
+redis.call('LTRIM', turns, gone, -1)
+redis.call('HSET', meta, 'head', string.format('%.0f', head + 1), 'done', token)
+if ours then redis.call('HINCRBY', meta, 'weight', drift + shed) end
 if skip == 'reset' then redis.call('HDEL', meta, 'failures', 'skip') end
 return 'replaced'
 """)
