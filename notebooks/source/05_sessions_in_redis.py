@@ -130,7 +130,7 @@ for atomic in (False, True):
 # %%
 from tri_memory.session.redis_scripts import COMMIT
 
-print(COMMIT.text[COMMIT.text.index("local there") : COMMIT.text.index("local weight")])
+print(COMMIT.text[COMMIT.text.index("local there") : COMMIT.text.index("local ours")])
 
 # %% [markdown]
 # - `there` is what stands now where the planned turns stood; `ARGV` is what they were. One that differs ends it: *lost*,
