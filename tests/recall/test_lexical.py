@@ -1,4 +1,5 @@
 import math
+import re
 import threading
 from collections import Counter
 
@@ -95,11 +96,20 @@ def test_a_phrase_inside_a_chinese_sentence_is_found():  # public fault 34
     assert [row for row, _ in LexicalIndex(["我们吃饭吧", "今天玩成语接龙游戏"]).rank("成语接龙", 5)] == [1]
 
 
+@pytest.mark.parametrize("query", ["猫", "猫呢？", "哪只猫"])
+def test_one_character_is_found_inside_a_sentence_where_it_is_in_no_pair_of_the_query(query):
+    assert [row for row, _ in LexicalIndex(["他在吃饭", "我的猫很胖", "下雨了"]).rank(query, 5)] == [1]
+
+
+def test_a_pair_in_one_piece_beats_its_two_characters_apart():
+    assert [row for row, _ in LexicalIndex(["狗吃大肉", "肉喂大狗"]).rank("大狗", 5)] == [1, 0]
+
+
 def test_another_form_of_an_english_word_is_found():
     assert [row for row, _ in LexicalIndex(["He was painting.", "She was sleeping."]).rank("painted", 5)] == [0]
 
 
-@pytest.mark.parametrize("query", ["", "  ", "？！", "zebra", "斑马"])
+@pytest.mark.parametrize("query", ["", "  ", "？！", "zebra", "斑点"])
 def test_a_query_that_shares_nothing_finds_nothing(query):
     assert LexicalIndex(["a horse", "一匹马"]).rank(query, 3) == []
 
@@ -142,12 +152,17 @@ def test_what_is_no_list_of_texts_is_refused(texts, message):
         LexicalIndex(texts)
 
 
+def terms(text):
+    """The tokens, and in Chinese the single characters too."""
+    return tokens(text) + [sign for run in re.findall("[一-鿿]{2,}", text) for sign in run]
+
+
 def reference(texts, query, k1=1.5, b=0.75):
     """BM25 as Lucene has it, written out: {row: score}."""
-    counted = [Counter(tokens(text)) for text in texts]
+    counted = [Counter(terms(text)) for text in texts]
     average = sum(map(Counter.total, counted)) / len(texts)
     scores = Counter()
-    for token in tokens(query):
+    for token in terms(query):
         having = sum(token in counts for counts in counted)
         idf = math.log(1 + (len(texts) - having + 0.5) / (having + 0.5))
         for row, counts in enumerate(counted):

@@ -1,4 +1,4 @@
-"""BM25: which texts share the rarest words with a query. English by stems, Chinese by pairs of characters.
+"""BM25: which texts share the rarest words with a query. English by stems, Chinese by characters and pairs.
 
 No dictionary and no list of stop words: a pair of characters needs no word boundary, and a word that stands everywhere
 weighs next to nothing. What it can't do: see that two different words mean the same.
@@ -29,6 +29,7 @@ _PIECE = regex.compile(
     rf"|(?P<number>(?:{_GROUPS})(?=\p{{L}}{{0,4}}{_END})|\d+{_END})"
     rf"|{_SIGN}+(?:[-_./']{_SIGN}+)*"
 )
+_RUN = regex.compile(rf"(?V1){_UNSPACED}{{2,}}")
 _WORD = regex.compile(r"(?V1)[\p{L}\p{M}]+(?:'[\p{L}\p{M}]+)*|\p{Nd}+")
 _DIGIT = regex.compile(r"\p{Nd}")
 _LONGEST_WORD = 64  # characters; what is longer is no word of English, and the stemmer would take its time
@@ -54,6 +55,7 @@ def tokens(text: str) -> list[str]:
 class LexicalIndex:
     """BM25 over `texts`, whose place in the sequence is their row. It doesn't change: for other texts, make another.
 
+    What counts is `tokens`, and in Chinese each character besides its pairs: 猫 is in 我的猫, and is no pair of it.
     Raises ValueError for a single string and for an item that is no string, naming its row.
     """
 
@@ -77,7 +79,7 @@ class LexicalIndex:
         with the query is not among them, so an empty query gives []. Raises ValueError for k < 1.
         """
         require_count("k", k, least=1)
-        known = [self._vocabulary[token] for token in tokens(query) if token in self._vocabulary]
+        known = [self._vocabulary[term] for term in _terms(query) if term in self._vocabulary]
         if not known:
             return []
         scores = self._bm25.get_scores_from_ids(known)
@@ -91,7 +93,14 @@ class LexicalIndex:
         if not isinstance(text, str):
             raise ValueError(f"texts[{row}] must be a string; got {shown(text)}")
         number = self._vocabulary.setdefault
-        return [number(token, len(self._vocabulary)) for token in _tokens(_folded(text))]
+        return [number(term, len(self._vocabulary)) for term in _terms(text)]
+
+
+def _terms(text: str) -> Iterator[str]:
+    """The tokens of a text, and the characters of its pairs."""
+    yield from tokens(text)
+    for run in _RUN.findall(_folded(text)):
+        yield from run
 
 
 def _folded(text: str) -> str:
