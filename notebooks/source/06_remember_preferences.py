@@ -416,4 +416,4 @@ rows.drop(server.url, table)
 # **Claims tested here**: none of the table's; the numbers above are this run's own. **What breaks this idea**: a fact that
 # nobody notices, a key that is called something else next time, and everything that happened and is no preference.
 #
-# Next: [08 Recall from Postgres](08_recall_in_postgres.ipynb), what happened before, found again by its meaning.
+# Next: [07 Recall by meaning](07_recall_by_meaning.ipynb), what happened before, found again in other words.

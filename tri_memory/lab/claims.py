@@ -14,8 +14,10 @@ CLAIMS = {
     "C03": "The turn count is a bad proxy for tokens.",
     "C04": "A TTL renewed on write never ends an active session.",
     "C05": "Half precision costs no recall.",
+    "C06": "Summaries beat verbatim text for recall.",
     "C16": "KEYS blocks, SCAN doesn't.",
     "C17": "A pgvector write takes 23 ms, a query 86 ms.",
+    "C20": "'Air conditioner' and 'meals' are close because both contain 空.",
 }
 _COLOURS = {"holds": "#00795A", "depends": "#0072B2", "fails": "#D55E00", "cannot be tested here": "#6B6B6B"}
 
