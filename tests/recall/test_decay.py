@@ -282,6 +282,7 @@ def times(*seconds):
 def test_the_ttl_is_one_and_a_half_times_the_median_gap():
     assert ttl_from_gaps(times(0, 60, 160, 1_000)) == 150.0  # gaps of 60, 100, 840
     assert ttl_from_gaps(times(0, 60, 160)) == 120.0  # gaps of 60, 100
+    assert ttl_from_gaps(times(0, 0.5)) == 0.75
 
 
 def test_one_long_night_does_not_stretch_the_ttl():

@@ -1,6 +1,7 @@
 import math
 import re
 import threading
+import tracemalloc
 from collections import Counter
 
 import pytest
@@ -21,6 +22,7 @@ from tri_memory.recall.lexical import LexicalIndex, tokens
         ("３月１日　退货", "3 月 1 日 退货"),
         ("在iPhone上用微信", "在 iphon 上用 用微 微信"),
         ("トマト、ｶﾞｽ", "トマ マト ガス"),
+        ("ラーメン", "ラー ーメ メン"),
         ("Returned returns RETURNING", "return return return"),
         ("ＡＢＣ ﬁne", "abc fine"),
         ("the dog’s well-known bowl", "the dog well known bowl"),
@@ -55,6 +57,22 @@ def test_an_id_is_found_however_it_is_written(asked):
 def test_the_id_itself_beats_a_text_with_its_parts():
     index = LexicalIndex(["form 2207 of the BX series", "pump BX-2207 was sold again"])
     assert [row for row, _ in index.rank("BX-2207", 2)] == [1, 0]
+
+
+@pytest.mark.parametrize(("one", "other"), [("STRASSE", "straße"), ("\u0390", "\u03aa\u0301"), ("Café", "cafe\u0301")])
+def test_two_spellings_of_the_same_letters_are_one_token(one, other):
+    assert tokens(one) == tokens(other)
+    assert len(tokens(one)) == 1
+
+
+def test_words_of_a_megabyte_are_not_kept_when_the_text_is_gone():
+    tracemalloc.start()
+    try:
+        for letter in "abcdefghij":
+            tokens(letter * 1_000_000)
+        assert tracemalloc.get_traced_memory()[0] < 1_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_word_of_a_megabyte_is_one_token():

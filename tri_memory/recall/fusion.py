@@ -37,9 +37,6 @@ class RankScore:
         return self.value < other.value
 
 
-RankScore.__array_ufunc__ = None  # type: ignore[attr-defined]  # numpy's numbers leave the comparing to it, too
-
-
 def fuse(*rankings: Iterable[tuple[int, object]], k: int = 60) -> list[tuple[int, RankScore]]:
     """Every row that is in one of the rankings, as (row, rank score), best first, equal scores in order of row.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from numbers import Real
 from typing import Any, Literal, NamedTuple
 
@@ -196,7 +196,7 @@ def inject(candidates: Iterable[Candidate], gate: Gate, *, picks: int = 10, newe
 def written(hits: Iterable[Hit]) -> list[str]:
     """A line `[2026-03-01] text` for each hit that is in, newest first, the day in UTC; not escaped for a prompt."""
     kept = [hit.candidate for hit in _newest_first(list(hits))]
-    return [f"[{each.created_at.astimezone(UTC):%Y-%m-%d}] {' '.join(each.text.split())}" for each in kept]
+    return [f"[{each.created_at:%Y-%m-%d}] {' '.join(each.text.split())}" for each in kept]
 
 
 def _picked(hit: Hit, picks: int) -> Hit:

@@ -116,7 +116,7 @@ def _tokens(text: str) -> Iterator[str]:
         elif match["number"]:
             yield piece.replace(",", "")
         else:
-            yield from _words(piece)
+            yield from _words(piece) if len(piece) <= _LONGEST_WORD else _words.__wrapped__(piece)  # not kept
 
 
 @lru_cache(maxsize=1 << 16)
