@@ -18,7 +18,7 @@
 # %%
 import numpy as np
 
-from tri_memory.embedding import default_embedder
+from tri_memory.embedding import HashingEmbedder, default_embedder
 from tri_memory.lab.chapters.ch07 import failing, found, kong, panel, trapped, views
 from tri_memory.lab.chapters.ch07.plots import plot_hits
 from tri_memory.lab.chapters.ch07.searches import MINILM, embedders, has_minilm
@@ -76,7 +76,7 @@ rephrased.round(0)
 # %% [markdown]
 # - *low* and *high* hold the middle 95 % of 2,000 resamplings of the people. About twenty questions a language leave
 #   the intervals wide.
-# - Shared words find little in English and more in Chinese, where characters are shared by chance and by kinship.
+# - Shared words find less in English than in Chinese, where another word for the same thing often has a character of it.
 
 # %% [markdown]
 # ## A cosine by hand
@@ -221,8 +221,8 @@ claim("C06", measured=views.sentence(ways), verdict=views.verdict(ways))
 traps = trapped.measure()
 picture(
     trapped.plot(traps),
-    alt="Cosines with a sentence: other sentences near 0.2, paraphrases spread from 0.3 to 0.9, "
-    "traps mostly to the right of them, for negation, numbers, ids and names.",
+    alt="Cosines with a sentence. Other sentences are far to the left, paraphrases spread, "
+    "and the traps stand mostly to the right of them: negation, numbers, ids, names.",
 )
 
 # %%
@@ -252,13 +252,16 @@ for one in nearest.itertuples():
 characters = kong.measure()
 picture(
     kong.plot(characters),
-    alt="Cosines as single words and in short sentences: highest where both have the character, "
+    alt="Cosines as single words and in short sentences: highest where both have it, "
     "but below the two words for the machine.",
 )
 
 # %%
+only_characters = kong.measure(HashingEmbedder(4_096))
 print("what sharing the character adds to the cosine:")
-print(kong.extra(characters).round(2), "\n")
+print(kong.extra(characters).round(2))
+print("\nthe same for an embedder that sees nothing but characters:")
+print(kong.extra(only_characters).round(2), "\n")
 print(kong.meals().round(2).to_string(index=False))
 
 # %%
@@ -269,7 +272,8 @@ claim("C20", measured=kong.sentence(), verdict=kong.verdict())
 #   otherwise falls out.
 # - The shared character counts, most for a word without a sentence around it. It doesn't make 空调 a meal: words for eating
 #   without 空 are about as near as 空腹.
-# - One character, one machine, one embedder. Try `kong.measure(HashingEmbedder())`, which sees nothing but characters.
+# - *hashing* has nothing but the characters to go by. The sentence encoder is moved less, and hardly inside a sentence.
+# - One character, one machine, one embedder. Another character may do more.
 
 # %% [markdown]
 # ## Exercises

@@ -77,10 +77,13 @@ def sentence(table: pd.DataFrame) -> str:
     """What the run says about C06."""
     found = differences(table)
     parts = []
-    for (language, summary), its in found[found.verbatim == WHOLE].groupby(["language", "summary"], sort=False):
-        row = its.iloc[0]
-        parts.append(f"{language}, {summary}: {row.points:+.0f} ({row.low:+.0f} to {row.high:+.0f})")
-    return f"points of hit@{K} over all 60 visits against the whole text as one vector: " + "; ".join(parts)
+    for row in found[found.verbatim == WHOLE].itertuples():
+        parts.append(f"{row.language}, {row.summary}: {row.points:+.0f} ({row.low:+.0f} to {row.high:+.0f})")
+    ahead, behind = (found.low > 0).sum(), (found.high < 0).sum()
+    return (
+        f"of {len(found)} comparisons the summary is clearly ahead in {ahead} and clearly behind in {behind}. "
+        f"Points of hit@{K} over all visits, against the whole text: {'; '.join(parts)}"
+    )
 
 
 def verdict(table: pd.DataFrame) -> Outcome:
