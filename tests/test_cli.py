@@ -234,24 +234,30 @@ def test_a_chat_without_a_user_is_refused():
 class Jupyter:
     """Stands in for the JupyterLab process."""
 
-    def __init__(self, code: int = 0) -> None:
-        self.code = code
+    def __init__(self, code: int = 0, interrupts: int = 0) -> None:
+        self.code, self.interrupts, self.waits = code, interrupts, 0
         self.command: list[str] = []
         self.cwd = Path()
 
-    def __call__(self, command, *, cwd, check):
+    def __call__(self, command, *, cwd):
         self.command, self.cwd = command, cwd
-        if self.code == -1:
+        return self
+
+    def wait(self):
+        self.waits += 1
+        if self.waits <= self.interrupts:
             raise KeyboardInterrupt
-        return subprocess.CompletedProcess(command, self.code)
+        return self.code
 
 
-@pytest.mark.parametrize(("theirs", "ours"), [(0, 0), (3, 3), (-1, 0)])
-def test_lab_opens_the_first_notebook_of_the_workbook_and_passes_arguments_on(monkeypatch, tmp_path, theirs, ours):
+@pytest.mark.parametrize(("theirs", "ours", "interrupts"), [(0, 0, 0), (3, 3, 0), (0, 0, 2)])
+def test_lab_opens_the_first_notebook_of_the_workbook_and_passes_arguments_on(
+    monkeypatch, tmp_path, theirs, ours, interrupts
+):
     (tmp_path / "00_start_here.ipynb").write_text("{}")
-    jupyter = Jupyter(theirs)
+    jupyter = Jupyter(theirs, interrupts)
     monkeypatch.setattr(workbook, "prepare", lambda: tmp_path)
-    monkeypatch.setattr(subprocess, "run", jupyter)
+    monkeypatch.setattr(subprocess, "Popen", jupyter)
 
     result = run("lab", "--no-browser", "--port=0")
 

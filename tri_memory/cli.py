@@ -104,10 +104,12 @@ def lab(context: typer.Context) -> None:
     command = [sys.executable, "-m", "jupyterlab", first, *QUIET, *context.args]
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         command.append("--allow-root")  # a container, mostly; JupyterLab would refuse to start
-    try:
-        raise typer.Exit(subprocess.run(command, cwd=folder, check=False).returncode)
-    except KeyboardInterrupt:  # JupyterLab had it too, and has shut down
-        raise typer.Exit from None
+    process = subprocess.Popen(command, cwd=folder)
+    while True:
+        try:
+            raise typer.Exit(process.wait())
+        except KeyboardInterrupt:  # JupyterLab has it too: it asks whether to shut down, and does so in its own time
+            continue
 
 
 def _chat(user: str, session: str | None) -> Chat:

@@ -55,7 +55,8 @@ def test_a_writer_killed_between_summary_and_commit_loses_nothing_and_holds_up_n
     assert [turn.content for turn in history[1:]] == [f"turn {i}" for i in range(23, 43)]
 
 
-def test_a_server_killed_amid_four_writing_processes_keeps_every_confirmed_turn_once():
+@pytest.mark.parametrize("sessions", [["one for all"], ["s0", "s1"]])
+def test_a_server_killed_amid_four_writing_processes_keeps_every_confirmed_turn_once(sessions):
     try:
         server = engines.redis("embedded", limit_s=60)
         server.start()
@@ -64,7 +65,9 @@ def test_a_server_killed_amid_four_writing_processes_keeps_every_confirmed_turn_
     prefix = f"{uuid4().hex}:"
     rng = random.Random(7)
     try:
-        writers = [start("write", server.url, prefix, f"s{i % 2}", f"w{i}", TURNS) for i in range(WRITERS)]
+        writers = [
+            start("write", server.url, prefix, sessions[i % len(sessions)], f"w{i}", TURNS) for i in range(WRITERS)
+        ]
         said: list[str] = []
         for kill in range(3):
             assert writers[kill].stdout is not None
@@ -75,7 +78,7 @@ def test_a_server_killed_amid_four_writing_processes_keeps_every_confirmed_turn_
             assert writer.stdout is not None
             said += writer.stdout.readlines()  # not communicate(), which skips what readline has read ahead
             assert writer.wait(timeout=120) == 0
-        stored = asyncio.run(everything(server.url, prefix))
+        stored = asyncio.run(everything(server.url, prefix, sessions))
     finally:
         server.stop()
 
@@ -93,10 +96,10 @@ def test_a_server_killed_amid_four_writing_processes_keeps_every_confirmed_turn_
             assert numbers == sorted(numbers), "a writer's own order is lost"
 
 
-async def everything(url: str, prefix: str) -> dict[str, list[str]]:
+async def everything(url: str, prefix: str, sessions: list[str]) -> dict[str, list[str]]:
     async with RedisSessionStore.from_url(url, prefix=prefix) as store:
-        assert {row.session_id for row in await store.list_sessions()} == {"s0", "s1"}
-        return {name: [turn.content for turn in await store.get_history(name)] for name in ("s0", "s1")}
+        assert {row.session_id for row in await store.list_sessions()} == set(sessions)
+        return {name: [turn.content for turn in await store.get_history(name)] for name in sessions}
 
 
 @pytest.mark.parametrize("server", ["embedded_valkey", "container_redis"])

@@ -191,7 +191,7 @@ def _verdicts(notebook) -> set[str]:
 
 
 def _stderr(notebook) -> str:
-    """What the cells wrote there, without the lines that say which server is waited for."""
+    """What the cells wrote there, without the lines that say which server is taken or waited for."""
     written = "".join(
         output.text
         for cell in notebook.cells
@@ -199,4 +199,5 @@ def _stderr(notebook) -> str:
         for output in cell.outputs
         if output.output_type == "stream" and output.name == "stderr"
     )
-    return "".join(line for line in written.splitlines(True) if not line.startswith("waiting for "))
+    about_servers = re.compile(r"waiting for |.*; taking the embedded server\.")
+    return "".join(line for line in written.splitlines(True) if not about_servers.match(line))

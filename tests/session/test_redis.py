@@ -38,13 +38,15 @@ async def test_a_session_is_a_list_of_json_and_a_hash_and_a_place_in_the_index(m
     await make().append("s", ChatTurn("tool", "22 °C", "weather"))
     assert await client.lrange(f"{prefix}{{s}}", 0, -1) == ['{"role":"tool","content":"22 °C","toolName":"weather"}']
     assert await client.zrange(f"{prefix}index", 0, -1) == ["s"]
-    assert (await lives_of(client, prefix)).keys() == {"{s}", "{s}:meta", "index"}
+    assert (await lives_of(client, prefix)).keys() == {"{s}", "{s}:meta", "{s}:seen", "index"}
 
 
 async def test_after_a_fold_the_list_in_redis_has_one_summary_and_twenty_turns(make, client, prefix):
     await fill(make(summarizer=lambda span: "summary"), 41)
     assert await client.llen(f"{prefix}{{s}}") == 21
-    assert (await lives_of(client, prefix)).keys() == {"{s}", "{s}:meta", "index"}, "the lock is still there"
+    assert (await lives_of(client, prefix)).keys() == {"{s}", "{s}:meta", "{s}:seen", "index"}, (
+        "the lock is still there"
+    )
 
 
 ids = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0") | st.sampled_from("{}%:*?[]\\ "))
@@ -108,7 +110,7 @@ async def test_after_an_append_and_after_a_fold_every_key_has_the_same_life(make
     for count in (1, 3, 1, 2):  # the fifth turn folds
         await fill(store, count)
         lives = await lives_of(client, prefix)
-        assert set(lives) == {"{s}", "{s}:meta", "index"}
+        assert set(lives) == {"{s}", "{s}:meta", "{s}:seen", "index"}
         assert all(TTL_S * 1_000 - 5_000 < life <= TTL_S * 1_000 for life in lives.values())
         assert max(lives.values()) - min(lives.values()) < 1_000
 
@@ -116,12 +118,13 @@ async def test_after_an_append_and_after_a_fold_every_key_has_the_same_life(make
 async def test_nothing_but_an_append_renews_a_life(make, client, prefix):
     store = make(summarizer=lambda span: "summary", policy=CountPolicy(4, 2))
     await fill(store, 3)
-    for key in ("{s}", "{s}:meta", "index"):
+    for key in ("{s}", "{s}:meta", "{s}:seen", "index"):
         await client.pexpire(prefix + key, 60_000)
     await store.get_window("s")
     await store.get_history("s")
     await store.list_sessions()
     await store.clear("another")
+    await client.ping()
     assert all(0 < life <= 60_000 for life in (await lives_of(client, prefix)).values())
     await fill(store, 1)
     assert all(life > 60_000 for life in (await lives_of(client, prefix)).values())

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 def without_password(url: str) -> str:
     """`url` for an error message or a log: the password is three dots, the query is dropped (it may hold another)."""
-    if "://" not in url:
+    if not isinstance(url, str) or "://" not in url:
         return "an address that is no URL"
     try:
         parts = urlsplit(url)

@@ -79,7 +79,7 @@ class LoopConnections:
         await self._turn()
         try:
             generation = self._generation
-            connection = self._free.pop() if self._free else await self._connect_patiently()
+            connection = self._alive() or await self._connect_patiently()
             try:
                 return await self._under_watch(connection, work, repeatable, generation)
             finally:
@@ -90,6 +90,19 @@ class LoopConnections:
                     await connection.close()
         finally:
             self._turns.release()
+
+    def _alive(self) -> Connection | None:
+        """A free connection that the server hasn't ended while it was idle, as a restart does."""
+        while self._free:
+            connection = self._free.pop()
+            try:
+                for _ in range(2):  # doesn't wait; reads the server's last words, and then that there is no more
+                    connection.pgconn.consume_input()
+            except psycopg.OperationalError:
+                connection.pgconn.finish()
+            else:
+                return connection
+        return None
 
     async def _turn(self) -> None:
         if not self._turns.locked():
@@ -138,13 +151,9 @@ class LoopConnections:
     async def _under_watch(
         self, connection: Connection, work: Callable[[Connection], Awaitable[T]], repeatable: bool, generation: int
     ) -> T:
-        begun = False
         deadline = Deadline(connection, SILENCE_S)
         try:
             with deadline:
-                if not repeatable:
-                    await connection.execute("SELECT 1")
-                begun = True
                 return await work(connection)
         except errors.ProgramLimitExceeded as error:
             raise ValueError(f"Postgres can't index ids of that length ({first_line(error)})") from error
@@ -155,7 +164,7 @@ class LoopConnections:
                 raise ConnectionError(f"{self._at} gave no answer for {SILENCE_S} s") from error
             if not (connection.closed or isinstance(error, _DIED)):
                 raise
-            raise Dead(error, generation, repeatable or not begun) from error
+            raise Dead(error, generation, repeatable) from error
 
     async def renew(self, generation: int) -> None:
         """Close the connections of that generation: where one is dead, the server may have restarted."""

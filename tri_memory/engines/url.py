@@ -41,8 +41,8 @@ class GivenServer:
         except Exception as error:
             why = _without_secrets(one_line(error), self.url)
             raise ConnectionError(
-                f"{self.kind.variable} is set to {without_password(self.url)}, which does not answer: {why}. "
-                f"Start that server, or unset {self.kind.variable} to get one of your own"
+                f"{self.kind.variable} is set to {without_password(self.url)}, which does not answer as it should: "
+                f"{why}. Start that server, correct the URL, or unset {self.kind.variable}"
             ) from None
 
     def is_alive(self) -> bool:
@@ -58,6 +58,6 @@ def _without_secrets(text: str, url: str) -> str:
     account = url.partition("://")[2].rpartition("@")[0]
     for secret in (account.partition(":")[2], *re.findall(r"password=([^&]*)", url)):
         for part in (secret, *re.split(r"\W+", secret)):
-            if part and (part == secret or len(part) > 3):
+            if len(part) > 3:  # a shorter one stands in half the words there are
                 text = text.replace(part, "...")
     return text

@@ -109,7 +109,7 @@ class PgVectorEpisodicStore(Closing):
                 values,
             )
 
-        await self._pool.run(write)
+        await self._pool.run(write, repeatable=False)
 
     async def recall(self, embedding: ArrayLike, k: int = 3, *, user_id: str) -> list[Recollection]:
         """The `k` nearest of this user's records by cosine, best first, equal scores in order of arrival.

@@ -18,12 +18,12 @@ from tri_memory.engines import Engine
 
 def redis() -> Engine:
     """This kernel's Redis, started at the first call. RuntimeError, ConnectionError, TimeoutError as `Engine.start`."""
-    return _started(engines.redis, _taken("Redis"))
+    return _started(engines.redis, None)
 
 
 def postgres() -> Engine:
     """This kernel's PostgreSQL with pgvector, started at the first call."""
-    return _started(engines.postgres, _taken("PostgreSQL"))
+    return _started(engines.postgres, None)
 
 
 def every_session_store(**options: Any) -> dict[str, SessionStore]:
@@ -62,13 +62,8 @@ def every_episodic_store(dimensions: int) -> dict[str, EpisodicStore]:
 def _every(kind: str, make: Callable[..., Engine]) -> dict[str, Engine]:
     """Those that this machine has. A server behind a URL is somebody's own and is left alone."""
     ways = [row.way for row in engines.describe() if row.kind == kind and row.available and row.way != "url"]
-    return {way: _started(make, way) for way in ways}
-
-
-@cache
-def _taken(kind: str) -> str | None:
-    """The way that `engines` would take, by name, so that the checkers' server of that way is the lesson's own."""
-    return next((row.way for row in engines.describe() if row.kind == kind and row.taken), None)
+    lesson = _started(make, None)
+    return {way: lesson if way == lesson.how else _started(make, way) for way in ways}
 
 
 @cache

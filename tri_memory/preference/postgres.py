@@ -58,7 +58,7 @@ class PostgresPreferenceStore(Closing):
                 [user_id, *pair],
             )
 
-        await self._pool.run(write)
+        await self._pool.run(write, repeatable=False)
         return True
 
     async def all(self, user_id: str) -> dict[str, str]:

@@ -4,8 +4,9 @@ Keys, for the default prefix; `id` is the session id with `%`, `{` and `}` perce
 key and all keys of a session share a hash slot:
 
     agent:sess:{id}         list    turns as JSON, oldest first
-    agent:sess:{id}:meta    hash    weight of the list, number of its head, last activity, failed folds, append tokens
+    agent:sess:{id}:meta    hash    weight of the list, number of its head, last activity, failed folds
     agent:sess:{id}:lock    string  who is writing a summary now
+    agent:sess:{id}:seen    zset    the appends of the last minute, so that none is made twice
     agent:sess:index        zset    session ids, most recently active with the highest score
 
 What it does not do: keep anything longer than `ttl_s` after the last append.
@@ -92,12 +93,11 @@ class RedisSessionStore(Closing, Folding):
             raise ValueError(f"turn must be a ChatTurn; got {shown(turn)}")
         token = secrets.token_urlsafe(6)
         push = self._push(session_id, turn, token)
-        turns, meta, lock = self._keys(session_id)
         async with Connected(self._clients) as client:
             if is_cluster(client):
                 claim = await self._append_in_cluster(client, session_id, push)
             else:
-                claim = await run_script(client, APPEND, [turns, meta, lock, self._index], push)
+                claim = await run_script(client, APPEND, [*self._keys(session_id), self._index], push)
         if claim:
             try:
                 await self._unhurt(self._fold(session_id, token, *claim))
@@ -159,7 +159,7 @@ class RedisSessionStore(Closing, Folding):
     async def _rows(self, client: Any, members: list[tuple[Any, float]]) -> list[SessionSummary]:
         async with client.pipeline(transaction=False) as pipe:
             for member, _ in members:
-                turns, meta, _ = self._keys(_text(member))
+                turns, meta, *_ = self._keys(_text(member))
                 pipe.llen(turns)
                 pipe.hget(meta, "updated_at")
             replies = await pipe.execute()
@@ -208,7 +208,7 @@ class RedisSessionStore(Closing, Folding):
     def _keys(self, session_id: str) -> list[str]:
         name = session_id.replace("%", "%25").replace("{", "%7B").replace("}", "%7D")
         turns = f"{self.prefix}{{{name}}}"
-        return [turns, f"{turns}:meta", f"{turns}:lock"]
+        return [turns, f"{turns}:meta", f"{turns}:lock", f"{turns}:seen"]
 
 
 def _unit(policy: CompressionPolicy) -> str:

@@ -1,6 +1,6 @@
 """The steps that Redis takes at once: Lua scripts, which no other command can come between.
 
-The first three keys of a session stand in one hash slot, so a script may touch all of them in a cluster too; the index
+The keys of a session stand in one hash slot, so a script may touch all of them in a cluster too; the index
 of all sessions stands in a slot of its own and has scripts of its own.
 """
 
@@ -24,9 +24,9 @@ def _script(text: str) -> Script:
 # Put a session on top of the index, whatever the clocks say: its score is the server's time in microseconds, or one
 # more than the highest. A new session pushes out those that nobody wrote to for longer than the longest life.
 _TOUCH = """
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
 local function touch(index, session, ttl)
-  local time = redis.call('TIME')
-  local now = time[1] * 1000000 + time[2]
   local is_new = redis.call('ZADD', index, string.format('%.0f', now), session) == 1
   if redis.call('ZREVRANK', index, session) ~= 0 then
     local top = redis.call('ZRANGE', index, 0, 0, 'REV', 'WITHSCORES')[2]
@@ -43,31 +43,29 @@ end
 TOUCH = _script(_TOUCH + "touch(KEYS[1], ARGV[1], ARGV[2]) return false")
 
 # Push a turn; returns nothing, or the claim to a fold: {weight, failures so far, head, all turns}, and then holds the
-# lock. `token` names this append: a client that lost the answer sends it again, and none of the last 256 is pushed
-# twice; after a pause of a minute nobody asks again. `head` is a number that changes with each fold and each new
-# beginning. A weight that another policy left is not ours: then a fold is claimed to weigh the list anew, or the next
-# append does. What could fail behind the push can't stop the script: the turn stays, the next append heals.
+# lock. `token` names this append: a client that lost the answer sends it again, and for a minute, which is longer than
+# any client tries, it is not pushed twice. `head` is a number that changes with each fold and each new beginning. A
+# weight that another policy left is not ours: then a fold is claimed to weigh the list anew, or the next append does.
+# What could fail behind the push can't stop the script: the turn stays, the next append heals.
 APPEND = _script(
     _TOUCH
     + """
-local turns, meta, lock, index = unpack(KEYS)
-local turn, weight, unit, high, hard, ttl, now, token, patience, session = unpack(ARGV)
-local seen, weighed_in, before, skip, head, last = unpack(
-  redis.call('HMGET', meta, 'seen', 'unit', 'weight', 'skip', 'head', 'updated_at'))
+local turns, meta, lock, seen, index = unpack(KEYS)
+local turn, weight, unit, high, hard, ttl, updated_at, token, patience, session = unpack(ARGV)
+local weighed_in, before, skip, head = unpack(redis.call('HMGET', meta, 'unit', 'weight', 'skip', 'head'))
 
 local function claim(total)
   local failures, head = unpack(redis.call('HMGET', meta, 'failures', 'head'))
   return {total, tonumber(failures or 0), head, redis.call('LRANGE', turns, 0, -1)}
 end
-if seen and string.find(seen, token, 1, true) then
+if redis.call('ZADD', seen, 'NX', string.format('%.0f', now), token) == 0 then
   return redis.call('GET', lock) == token and claim(tonumber(before)) or false
 end
 
 local length = redis.call('RPUSH', turns, turn)
-if not seen or now - last > 60000000 then seen = '' end
 if length == 1 then
   redis.call('DEL', meta)
-  seen, weighed_in, before, skip, head = '', unit, 0, false, false
+  weighed_in, before, skip, head = unit, 0, false, false
 end
 local known = weighed_in == unit
 local total = (known and tonumber(before) or 0) + tonumber(weight)
@@ -76,14 +74,12 @@ if claimed and known and (tonumber(skip) or 0) > 0 and total <= tonumber(hard) t
   claimed = false
   redis.call('HINCRBY', meta, 'skip', -1)
 end
-if not head then
-  local time = redis.call('TIME')
-  head = string.format('%.0f', time[1] * 1000000 + time[2])
-end
 redis.call('HSET', meta, 'unit', (known or claimed) and unit or '?', 'weight', string.format('%d', total),
-  'seen', string.sub(seen .. token, -256 * #token), 'updated_at', now, 'head', head)
+  'updated_at', updated_at, 'head', head or string.format('%.0f', now))
+redis.call('ZREMRANGEBYSCORE', seen, '-inf', string.format('%.0f', now - 60000000))
 redis.pcall('PEXPIRE', turns, ttl)
 redis.pcall('PEXPIRE', meta, ttl)
+redis.pcall('PEXPIRE', seen, ttl)
 if index then pcall(touch, index, session, ttl) end
 if not claimed then return false end
 redis.call('SET', lock, token, 'PX', patience)
