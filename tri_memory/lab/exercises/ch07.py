@@ -69,14 +69,14 @@ def _exact_rows(rng: random.Random) -> tuple[np.ndarray, np.ndarray, list[float]
 def _as_rows(found: Any) -> list[int]:
     numbers = np.asarray(found)
     if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
-        raise Wrong(f"It should return the numbers of the rows, best first; it returned {found!r}.")
+        raise Wrong(f"It should return the numbers of the rows, best first; it returned {numbers!r}.")
     return [int(row) for row in np.asarray(numbers, int).tolist()]
 
 
 def _judge_rows(found: list[int], expected: list[int], scores: list[float], products: np.ndarray, k: int) -> None:
     if found == expected:
         return
-    what = f"k={k}: expected the rows {expected}, got {found}."
+    what = f"k={k}: expected the rows {_first(expected)}, got {_first(found)}."
     if len(found) != len(expected):
         raise Wrong(f"{len(found)} rows came back, and it should be {len(expected)}. {what}")
     if found == np.argsort(-products, kind="stable")[:k].tolist():
@@ -86,6 +86,10 @@ def _judge_rows(found: list[int], expected: list[int], scores: list[float], prod
     if [scores[row] for row in found] == sorted(scores)[:k]:
         raise Wrong(f"The farthest rows come first: argsort sorts upwards. {what}")
     raise Wrong(f"These are not the rows with the highest cosines, best first. {what}")
+
+
+def _first(rows: list[int], most: int = 6) -> str:
+    return str(rows) if len(rows) <= most else f"{str(rows[:most])[:-1]}, …]"
 
 
 @exercise(
@@ -118,7 +122,10 @@ def _judge_rates(function: Callable[[Asked, int], tuple[float, float]], asked: A
     got = _rates(function, [(list(found), set(gold)) for found, gold in asked], k)
     if np.allclose(got, expected):
         return
-    what = f"k={k}, {asked}: expected ({expected[0]:.2f}, {expected[1]:.2f}), got ({got[0]:.2f}, {got[1]:.2f})."
+    what = (
+        f"k={k}, {len(asked)} questions, {len(with_gold)} of them with gold: "
+        f"expected ({expected[0]:.2f}, {expected[1]:.2f}), got ({got[0]:.2f}, {got[1]:.2f})."
+    )
     if np.allclose(got, expected[::-1]):
         raise Wrong(f"The two are the wrong way round: any comes first. {what}")
     bare = len(asked) - len(with_gold)

@@ -21,6 +21,7 @@ from tri_memory.lab.exercises.kit import Wrong
 
 DIMENSIONS = 64
 LIMIT_S = 60  # for one answer on one engine
+PATIENCE_S = 3  # for the loop to run something else; a busy machine takes a while
 GAP = 0.01  # scores that lie nearer to each other may change places on an engine with half precision
 WORDS = "refund parcel boots latex exam cello printer lift pump 退货 包裹 鞋 考试 大提琴 打印机 电梯 水泵 过敏".split()
 
@@ -28,7 +29,7 @@ AnswerSessions = Callable[..., Awaitable[list[str]]]
 
 
 class Watched:
-    """An embedder whose work ends when another coroutine ran while it worked, or after a second without."""
+    """An embedder whose work ends when another coroutine ran while it worked, or after `PATIENCE_S` without."""
 
     name, dimensions = "watched", DIMENSIONS
 
@@ -42,7 +43,7 @@ class Watched:
         if isinstance(texts, str):
             raise Wrong("encode takes a list of texts: encode([question]), and the vector is its first row.")
         self._loop.call_soon_threadsafe(self._others_ran.set)
-        if not self._others_ran.wait(1):
+        if not self._others_ran.wait(PATIENCE_S):
             self.blocked = True
         return self._real.encode(texts)
 
