@@ -1,8 +1,10 @@
 """What a recall from Postgres costs beside the same question as bare SQL on the same connection settings; how many of
 the true ten nearest it finds; how long a fresh server takes until its first answer.
 
-Ten users share each table evenly. Vectors lie around 500 topics, as those of real texts do. No peer stands beside:
-langchain-postgres takes an older pgvector than this package, so the two can't share an environment.
+Ten users share each table evenly. Vectors lie around 500 topics, as those of real texts do. The goal is held against
+the bare SQL that finds as much (recall@10 of at least 0.98); a faster one that misses more has no goal. No peer stands
+beside: langchain-postgres takes an older pgvector than this package, and the stores of LangGraph, LlamaIndex and mem0
+embed the texts themselves.
 """
 
 from __future__ import annotations
@@ -78,7 +80,8 @@ def _recall(runner: asyncio.Runner, url: str, table: str, count: int) -> Iterato
     async def ours(query: Vector, user: str, k: int) -> list[tuple[Any, ...]]:
         return [(one.session_id, one.score) for one in await store.recall(query, k, user_id=user)]
 
-    work = f"top-{K} of {count // USERS:,} of {count:,} rows, Postgres (recall@10 {recall_at_10(ours):.3f})"
+    found = recall_at_10(ours)
+    work = f"top-{K} of {count // USERS:,} of {count:,} rows, Postgres (recall@10 {found:.3f}, goal 0.98)"
     connection = runner.run(_connection(url))
     for name, sql in (("bare SQL, exact", EXACT), ("bare SQL, the planner's way", BARE)):
         statement = sql.format(table=table)
@@ -95,7 +98,7 @@ def _recall(runner: asyncio.Runner, url: str, table: str, count: int) -> Iterato
             _in_turn(runner, queries, users, bare),
             units=QUERIES,
             rounds=9,
-            goal=1.3 if share >= 0.98 else float("inf"),
+            goal=0.0 if found < 0.98 else 1.3 if share >= 0.98 else float("inf"),
         )
     runner.run(connection.close())
     runner.run(store.close())

@@ -49,8 +49,8 @@ def _bare(runner: asyncio.Runner, url: str) -> Callable[[], object]:
 
 
 def _peers(runner: asyncio.Runner, url: str) -> Iterator[tuple[str, Callable[[], object]]]:
-    """Those that are installed (`benchmarks/peers.txt`). langchain-redis asks for the module RediSearch, so it runs on
-    Redis 8 and not on Valkey."""
+    """Those that are installed (`benchmarks/peers.txt`). langchain-redis asks for the module RediSearch, which only
+    Redis' own builds of Redis 8 have; the other two need no module."""
     for name, make in (
         ("OpenAI Agents RedisSession", _openai_agents),
         ("langchain-community RedisChatMessageHistory", _langchain_community),

@@ -106,6 +106,7 @@ class Container:
             recipe.with_command(["redis-server", "--appendonly", "yes", "--requirepass", self._password])
         else:
             recipe.with_env("POSTGRES_PASSWORD", self._password)
+            recipe.with_kwargs(shm_size="1g")  # building an index over many vectors takes more than Docker's 64 MB
         with _quietly():
             container = recipe.start().get_wrapped_container()
         if self._guard is None:  # made after all, when nobody waits for it any more

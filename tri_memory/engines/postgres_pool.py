@@ -45,9 +45,9 @@ class PostgresPool:
     async def run(self, work: Callable[[Connection], Awaitable[T]], *, repeatable: bool = True) -> T:
         """What `work` returns; it gets a connection in autocommit.
 
-        A connection that ended while it was idle is replaced before. Where one ends under the call, `work` runs once more
-        on a new one; not with `repeatable=False`, which is for writes, whose effect is unknown then: a repeated one
-        could bring back what another call has deleted since.
+        A connection that ended while it was idle is replaced before. Where one ends under the call, `work` runs once
+        more on a new one; not with `repeatable=False`, which is for writes, whose effect is unknown then: a repeated
+        one could bring back what another call has deleted since.
         Raises ConnectionError where the server can't be reached, goes away or falls silent, TimeoutError where a
         statement takes longer than 30 s.
         """

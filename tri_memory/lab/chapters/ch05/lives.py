@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 
 from tri_memory.contracts import ChatTurn, SessionStore
 from tri_memory.lab import datasets
+from tri_memory.lab.claims import Outcome
 from tri_memory.lab.plots import BLUE, ORANGE, axes
 from tri_memory.session.redis import RedisSessionStore
 
@@ -128,6 +129,14 @@ def plot_survival(table: pd.DataFrame) -> Figure:
     ax.set_yticks(range(0, 101, 20))
     ax.legend(loc="upper right", alignment="left", title="dots: measured, lines: arithmetic")
     return figure
+
+
+def survival_verdict(table: pd.DataFrame) -> Outcome:
+    """It holds where every session that went on writing was whole, and fails where not even the quickest were."""
+    whole = table[table["way"] == "writes"].groupby("planned")["whole"].mean()
+    if whole.min() == 1:
+        return "holds"
+    return "depends" if whole.iloc[0] > 0.95 else "fails"
 
 
 def survival_sentence(table: pd.DataFrame, pauses: Sequence[timedelta], ttl: timedelta) -> str:

@@ -11,6 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from redis import asyncio as aioredis
 
+from tri_memory.lab.claims import Outcome
 from tri_memory.lab.plots import BLUE, GREEN, GREY, ORANGE, row_of_axes
 
 FOUND = 20
@@ -110,6 +111,19 @@ def plot_waits(table: pd.DataFrame) -> Figure:
         ax.set_ylim(bottom=0)
     figure.legend(loc="outside lower center", ncols=4, fontsize=11)
     return figure
+
+
+def waits_verdict(table: pd.DataFrame | None) -> Outcome:
+    """Blocking is at least three times the wait of a server that nobody searches, at the most keys."""
+    if table is None:
+        return "cannot be tested here"
+    most = table[table["keys"] == table["keys"].max()]
+    wait = most.groupby("way")["longest_ms"].median()
+    blocks = {way: bool(wait[way] > 3 * wait["nobody searches"]) for way in WAYS}
+    scans = [blocks[way] for way in WAYS if way.startswith("SCAN")]
+    if not blocks["KEYS"] or all(scans):
+        return "fails"
+    return "depends" if any(scans) else "holds"
 
 
 def waits_sentence(table: pd.DataFrame | None) -> str:

@@ -11,8 +11,10 @@ import pandas as pd
 
 from tri_memory.contracts import EpisodicRecord
 from tri_memory.lab.chapters.ch08.table import EpisodeTable
+from tri_memory.lab.claims import Outcome
 from tri_memory.lab.datasets import FIRST_DAY
 
+CLAIMED_MS = (23, 86)  # a write, a query
 WRITER = "lesson-writer"  # whose rows are forgotten again
 
 
@@ -49,6 +51,13 @@ def _queries(table: EpisodeTable, seed: int, calls: int) -> float:
         table.store.recall(query, 3, user_id=str(user))
         took.append(time.perf_counter() - started)
     return 1e3 * float(np.median(took))
+
+
+def verdict(measured: pd.DataFrame) -> Outcome:
+    """It holds where both medians are within a factor of two of the claimed ones; else times depend on the machine."""
+    rows = measured[measured["index"]]
+    ratios = (rows.write_ms.median() / CLAIMED_MS[0], rows.query_ms.median() / CLAIMED_MS[1])
+    return "holds" if all(0.5 <= ratio <= 2 for ratio in ratios) else "depends"
 
 
 def sentence(measured: pd.DataFrame) -> str:
