@@ -15,7 +15,7 @@
 # - kill the server while turns arrive, and count.
 #
 # **You need** [02 Write to one session from many places](02_write_from_many_places.ipynb). The server comes from a cell:
-# a container where Docker runs, else a program out of a wheel. No key. About 70 minutes.
+# a container where Docker runs, else a program out of a wheel. No key. About 75 minutes.
 
 # %%
 from tri_memory import RedisSessionStore, engines
@@ -278,7 +278,11 @@ day, pauses = timedelta(hours=24), lives.pauses_between_visits()
 print(
     f"shortest {min(pauses).days} days, longest {max(pauses).days} days, {len(pauses)} returns"
 )
-claim("C04", measured=lives.survival_sentence(table, pauses, day), verdict=lives.survival_verdict(table))
+claim(
+    "C04",
+    measured=lives.survival_sentence(table, pauses, day),
+    verdict=lives.survival_verdict(table),
+)
 
 # %% [markdown]
 # - No TTL of a session bridges those. That is what the other two layers are for, notebooks 06 to 08.

@@ -163,7 +163,7 @@ compared = found.by_embedder()
 picture(
     plot_hits(compared, k=3),
     alt="Share of questions answered in the first three by shared words and by embedder, among "
-    "five visits and among sixty: the sentence encoder leads among five, not among sixty.",
+    "five visits and among sixty: an embedder with a model leads among five, not among sixty.",
 )
 
 # %%

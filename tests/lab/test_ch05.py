@@ -69,8 +69,12 @@ async def test_the_table_shows_every_key_of_a_session_in_one_slot_and_the_index_
         for session_id in ("林晓蓓", "a}b"):
             await store.append(session_id, lives.HELLO)
     table = keys.table(raw, prefix).set_index("key, behind the prefix")
-    assert list(table.index) == ["index", "{a%7Db}", "{a%7Db}:meta", "{林晓蓓}", "{林晓蓓}:meta"]
-    assert list(table["type"]) == ["zset", "list", "hash", "list", "hash"]
+    assert list(table.index) == [
+        *("index", "{a%7Db}", "{a%7Db}:meta", "{a%7Db}:seen"),
+        *("{林晓蓓}", "{林晓蓓}:meta", "{林晓蓓}:seen"),
+    ]
+    assert list(table["type"]) == ["zset", "list", "hash", "zset", "list", "hash", "zset"]
+    assert table["holds"]["{林晓蓓}:seen"] == "1 appends"
     assert table["slot"]["{林晓蓓}"] == table["slot"]["{林晓蓓}:meta"] != table["slot"]["{a%7Db}"]
     assert table["TTL (s)"].between(1, 60).all()
     assert "on top a}b" in table["holds"]["index"]

@@ -138,7 +138,7 @@ def test_minilm_is_compared_in_english_only_and_only_where_it_is_installed(monke
     monkeypatch.setattr(searches, "has_minilm", lambda: False)
     assert list(searches.embedders("English")) == [HASHING, USE]
     monkeypatch.setattr(searches, "has_minilm", lambda: True)
-    monkeypatch.setattr(searches, "load_embedder", lambda name: HashingEmbedder(8) if name == "minilm" else None)
+    monkeypatch.setattr(searches, "_minilm", lambda: HashingEmbedder(8))
     assert list(searches.embedders("English")) == [HASHING, USE, MINILM]
     assert list(searches.embedders("Chinese")) == [HASHING, USE]
 

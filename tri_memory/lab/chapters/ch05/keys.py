@@ -26,6 +26,8 @@ def _seen(raw: redis.Redis, key: str) -> tuple[str, str]:
         return kind, f"{client.llen(key)} turns as JSON"
     if kind == "hash":
         return kind, ", ".join(sorted(name for name in client.hkeys(key)))
+    if kind == "zset" and key.endswith(":seen"):
+        return kind, f"{client.zcard(key)} appends"
     if kind == "zset":
         newest = client.zrange(key, 0, 0, desc=True)
         return kind, f"{client.zcard(key)} ids, on top {newest[0]}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.util import find_spec
 
 import numpy as np
@@ -37,8 +38,14 @@ def embedders(language: str) -> dict[str, Embedder]:
     """Those that this machine has and that know the language ("English", "Chinese"), by the name in the plots."""
     known: dict[str, Embedder] = {HASHING: HashingEmbedder(), USE: default_embedder()}
     if language == "English" and has_minilm():
-        known[MINILM] = load_embedder("minilm")
+        known[MINILM] = _minilm()
     return known
+
+
+@cache
+def _minilm() -> Embedder:
+    """Loaded once: that takes longer than the whole comparison."""
+    return load_embedder("minilm")
 
 
 def has_minilm() -> bool:
