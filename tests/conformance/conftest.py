@@ -22,7 +22,15 @@ from tri_memory import (
     SessionStore,
 )
 
-SESSION_ENGINES = ["memory", "fakeredis", "valkey", "valkey_decoded", "container_redis", "cluster"]
+SESSION_ENGINES = [
+    "memory",
+    "fakeredis",
+    "valkey",
+    "valkey_decoded",
+    "container_redis",
+    "container_redis_decoded",
+    "cluster",
+]
 PREFERENCE_ENGINES = ["memory", "embedded_postgres", "container_postgres"]
 EPISODIC_ENGINES = ["memory", "embedded_postgres", "container_postgres"]
 
@@ -81,6 +89,14 @@ async def container_redis_sessions(container_redis: str) -> AsyncIterator[MakeSe
     from redis.asyncio import Redis
 
     async with redis_sessions(Redis.from_url(container_redis)) as make:
+        yield make
+
+
+@pytest.fixture
+async def container_redis_decoded_sessions(container_redis: str) -> AsyncIterator[MakeSessions]:
+    from redis.asyncio import Redis
+
+    async with redis_sessions(Redis.from_url(container_redis, decode_responses=True)) as make:
         yield make
 
 

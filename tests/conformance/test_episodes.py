@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from tri_memory import ChatTurn, InMemorySessionStore
 from tri_memory.contracts import EpisodicRecord, Recollection
+from tri_memory.embedding.hashing import HashingEmbedder
 from tri_memory.episodic.archive import ArchiveError, archive
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -282,6 +283,25 @@ async def test_when_the_embedder_raises_nothing_is_stored_and_the_error_says_so(
             summarizer=lambda turns: "an order",
         )
     assert await store.forget("ann") == 0
+
+
+async def test_a_blank_question_is_asked_of_the_embedder_and_finds_nothing(episodes):
+    embedder = HashingEmbedder()
+    store = episodes(embedder.dimensions)
+    await store.remember(record(embedding=embedder.encode(["My order is BX-2207."])[0]))
+    for text in ("", " \n", "\u200b"):
+        assert await store.recall(embedder.encode([text])[0], user_id="ann") == []
+    assert len(await store.recall(embedder.encode(["order BX-2207"])[0], user_id="ann")) == 1
+
+
+async def test_user_ids_full_of_signs_are_found_and_forgotten_and_nobody_else_is(episodes):
+    users = ["a-b:{c}@d.com *", "a-b:{c}@d.com", "%", "_", "ann'; DROP TABLE episodes; --"]
+    store = await store_of(episodes, *(record(user, "s {1} *") for user in users))
+    for i, user in enumerate(users):
+        assert [found.session_id for found in await store.recall([1, 0], user_id=user)] == ["s {1} *"]
+        assert await store.forget(user) == 1
+        left = [other for other in users if await store.recall([1, 0], user_id=other)]
+        assert left == users[i + 1 :]
 
 
 async def test_fifty_calls_at_once_are_all_answered(episodes):

@@ -96,7 +96,7 @@ async def test_fifty_keys_set_at_once_are_all_there(preferences):
 
 
 async def test_user_ids_that_only_look_alike_are_different_users(preferences):
-    users = ["ann", "Ann", "ann ", "a%n", "a_n", "ａｎｎ", "安", "ann'; DROP TABLE preferences; --"]
+    users = ["a-b:{c}@d.com *", "ann", "Ann", "ann ", "a%n", "a_n", "ａｎｎ", "安", "ann'; DROP TABLE preferences; --"]
     for user in users:
         await preferences.set(user, "who", user)
     for user in users:

@@ -206,14 +206,35 @@ async def test_a_vector_is_refused_before_any_server_is_asked(embedding, message
             await store.recall(embedding, user_id="ann")
 
 
+@pytest.mark.parametrize("server", ["embedded_postgres", "container_postgres"])
+async def test_after_its_backends_were_killed_the_next_recall_and_the_next_write_work(server, request):
+    name = f"test_{secrets.token_hex(4)}"
+    url = f"{request.getfixturevalue(server)}?application_name={name}"
+
+    def kill() -> int:
+        with psycopg.connect(url.partition("?")[0], autocommit=True) as connection:
+            query = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = %s"
+            return len(connection.execute(query, [name]).fetchall())
+
+    async with await PgVectorEpisodicStore.connect(url, 2, table=new_table(), pool_size=3) as store:
+        await asyncio.gather(*(store.remember(record(session_id=f"s{n}")) for n in range(50)))
+        assert kill()
+        assert len(await store.recall([1, 0], 50, user_id="ann")) == 50
+        assert kill()
+        await store.remember(record(session_id="after"))
+        assert kill()
+        assert await store.forget("ann") == 51
+
+
 # Which way is taken, and what it finds
 
 
-async def test_an_index_built_on_an_empty_table_finds_what_came_later(embedded_postgres, monkeypatch):
+@pytest.mark.parametrize("server", ["embedded_postgres", "container_postgres"])
+async def test_an_index_built_on_an_empty_table_finds_what_came_later(server, request, monkeypatch):
     """Through the index: with the number of rows that is compared one by one set to none."""
     monkeypatch.setattr(pgvector, "MOST_EXACT", 0)
     vectors = clustered(5_000, 64, seed=3)
-    async with await PgVectorEpisodicStore.connect(embedded_postgres, 64, table=new_table()) as store:
+    async with await PgVectorEpisodicStore.connect(request.getfixturevalue(server), 64, table=new_table()) as store:
         await load(store, ["ann"] * 5_000, vectors)
         queries = clustered(5_000, 64, seed=3)[::100] + 0.02 * units(50, 64, seed=4)
         assert await ways(store, queries[0], "ann") == (True, False)

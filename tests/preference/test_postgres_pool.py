@@ -26,10 +26,10 @@ def new_table() -> str:
     return f"preferences_{secrets.token_hex(4)}"
 
 
-@pytest.fixture
-def marked(embedded_postgres):
+@pytest.fixture(params=["embedded_postgres", "container_postgres"])
+def marked(request):
     """A URL whose connections carry a name of their own, so that this test ends no others."""
-    return f"{embedded_postgres}?application_name=test_{secrets.token_hex(4)}"
+    return f"{request.getfixturevalue(request.param)}?application_name=test_{secrets.token_hex(4)}"
 
 
 @pytest.fixture
