@@ -6,6 +6,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from tri_memory.recall import stop_words
+
 
 class Kind(NamedTuple):
     """A question in which `asks` is found wants an answer in which `has` is found."""
@@ -18,22 +20,7 @@ def _listed(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-STOP = _listed("""
-    a an the and or but if so as at by for from in into of off on onto out over to up with about than then that
-    this these those there here it its i me my mine we us our you your yours he him his she her they them their
-    am is are was were be been being do does did done has have had having will would shall should can could may
-    might must what which who whom whose when where why how please tell remind again ever just also too very not no
-    yes ok okay hi hello thanks s t ll ve re d m i'm i've i'd i'll you're you've it's that's what's don't can't
-    got get gets let go going went one ones any some much many remember recall know said say says told ask asked
-    sort kind thing things still now
-""")
-STOP_HAN = re.compile(
-    "什么时候|为什么|怎么样|是不是|有没有|能不能|记不记得|多少|几多|什么|怎么|哪里|哪儿|哪个|哪样|哪天|哪位|哪种|"
-    "哪款|哪些|请问|告诉|记得|还是|一下|来着|咱们|我们|你们|他们|她们|自己|这个|那个|那些|这些|现在|之前|当时|"
-    "上次|上回|那回|那次|到底|就是|应该|可以|需要|知道|说过|提过|讲过|一个|"
-    "[我你您他她它的了吗呢吧呀啊哦嘛是在有和跟与及把被给让叫要会能可也都就还又再很最太多几哪谁这那个些么说讲得地着过来]|"
-    "[去到从对向为没不]"
-)
+STOP, STOP_HAN = stop_words.ENGLISH, stop_words.CHINESE
 
 # Words that only say which kind of answer is wanted: "phone number" is about the phone.
 GENERIC = _listed("""
