@@ -6,10 +6,12 @@ Testcontainers' own reaper is one more container to be fetched; the watchman (wa
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 import re
 import secrets
 import sys
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -40,10 +42,19 @@ def docker_client(limit: Limit) -> Any:
     try:
         return within(limit.at_most(ANSWER_S), "Docker", connect)
     except ModuleNotFoundError as error:
-        raise Unavailable(f"no container ({missing_package(error)})", WAY_OUT) from None
+        reason = f"no container ({missing_package(error)})"
     except Exception as error:
         why = "" if NOBODY_THERE.search(str(error)) else f" ({_shortly(error)})"
-        raise Unavailable(f"no Docker engine answers here{why}", WAY_OUT) from None
+        reason = f"no Docker engine answers here{why}"
+    _close_what_failed()
+    raise Unavailable(reason, WAY_OUT)  # here, where the error and the sockets in its frames are gone
+
+
+def _close_what_failed() -> None:
+    """docker-py leaves the sockets of its failed attempts open, and Python would complain about each, cells later."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 def image_is_there(client: Any, image: str, limit: Limit) -> bool:
