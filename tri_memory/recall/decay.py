@@ -92,7 +92,7 @@ class Preset:
     """How long each part of memory lasts for one kind of agent.
 
     `ttl_s` is the session's time to live in seconds; `half_life_days` is None where an episode never fades; `threshold`
-    is a cosine, a first guess to start from: `gate.calibrate` finds the one that fits an embedder.
+    is a cosine, a first guess to start from: `calibration.calibrate` finds the one that fits an embedder.
     """
 
     ttl_s: float
