@@ -1,4 +1,5 @@
 import operator
+import pickle
 from fractions import Fraction
 from itertools import pairwise
 
@@ -51,6 +52,12 @@ def test_the_scores_that_come_in_are_not_looked_at():
 def test_a_row_twice_in_one_ranking_is_refused_naming_both():
     with pytest.raises(ValueError, match="ranking 1 has row 8 twice"):
         fuse(ranking(1), ranking(8, 3, 8))
+    with pytest.raises(ValueError, match="ranking 0 has row 3 twice"):
+        fuse(iter(ranking(2, 3, 3, 2, 2)[1:]))
+
+
+def test_a_ranking_may_be_a_generator():
+    assert fuse(iter(ranking(7, 3)), iter(ranking(3, 5))) == fuse(ranking(7, 3), ranking(3, 5))
 
 
 @pytest.mark.parametrize("k", [-1, 1.5, True, None])
@@ -111,6 +118,16 @@ def test_a_rank_score_equals_no_number_and_becomes_none():
         float(score)
     with pytest.raises(TypeError):
         _ = score - 0.01
+
+
+def test_a_rank_score_is_a_value_that_nobody_can_change():
+    score = RankScore(0.033)
+    with pytest.raises(AttributeError):
+        score.value = 1.0
+    assert score.value == 0.033
+    assert {score, RankScore(0.033)} == {score}
+    assert score != RankScore(0.034)
+    assert pickle.loads(pickle.dumps(score)) == score
 
 
 def test_rank_scores_compare_among_themselves():

@@ -9,16 +9,16 @@ Methods, SIGIR '09, doi:10.1145/1571941.1572114.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import total_ordering
+from operator import itemgetter
 from typing import Any
 
 from tri_memory.contracts import require_count, shown
 
 
 @total_ordering
-@dataclass(frozen=True, slots=True)
 class RankScore:
     """What fusion gives: good for the order within one fusion, and no similarity.
 
@@ -26,7 +26,23 @@ class RankScore:
     nothing about them: with k = 60 a row on top of two lists gets 0.033. `score.value` is for printing.
     """
 
-    value: float
+    __slots__ = ("_value",)  # by hand: a fusion makes thousands, and a frozen dataclass takes twice as long to make
+
+    def __init__(self, value: float) -> None:
+        self._value = value
+
+    @property
+    def value(self) -> float:
+        return self._value
+
+    def __repr__(self) -> str:
+        return f"RankScore(value={self._value!r})"
+
+    def __hash__(self) -> int:
+        return hash((RankScore, self._value))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RankScore) and self._value == other._value
 
     def __lt__(self, other: Any) -> bool:
         if not isinstance(other, RankScore):
@@ -34,7 +50,7 @@ class RankScore:
                 f"{self} is a place in a fused order and cannot be compared with {shown(other)}; "
                 "a threshold belongs to the cosine of the same row"
             )
-        return self.value < other.value
+        return self._value < other._value
 
 
 def fuse(*rankings: Iterable[tuple[int, object]], k: int = 60) -> list[tuple[int, RankScore]]:
@@ -48,14 +64,20 @@ def fuse(*rankings: Iterable[tuple[int, object]], k: int = 60) -> list[tuple[int
     [3, 7, 5]
     """
     require_count("k", k)
-    shares: dict[int, list[float]] = {}
-    for number, ranking in enumerate(rankings):
-        seen: set[int] = set()
-        for place, (row, _) in enumerate(ranking, start=1):
-            if row in seen:
-                raise ValueError(f"ranking {number} has row {shown(row)} twice; a row has one place in a ranking")
-            seen.add(row)
-            shares.setdefault(row, []).append(1 / (k + place))
+    shares = [_shares(number, list(ranking), k) for number, ranking in enumerate(rankings)]
+    rows = sorted(set().union(*shares))
+    columns = [[share.get(row, 0.0) for row in rows] for share in shares]
     # fsum rounds once, at the end: the same places give the same score, whichever list each was in.
-    best_first = sorted((-math.fsum(share), row) for row, share in shares.items())
-    return [(row, RankScore(-negative)) for negative, row in best_first]
+    scores = map(math.fsum, zip(*columns, strict=True))
+    best_first = sorted(zip(rows, scores, strict=True), key=itemgetter(1), reverse=True)  # stable, also in reverse
+    return [(row, RankScore(score)) for row, score in best_first]
+
+
+def _shares(number: int, ranking: list[tuple[int, object]], k: int) -> dict[int, float]:
+    """What each row gets for its place in one ranking."""
+    shares = {row: 1 / place for place, (row, _) in enumerate(ranking, start=k + 1)}
+    if len(shares) < len(ranking):
+        counts = Counter(row for row, _ in ranking)
+        twice = next(row for row, count in counts.items() if count > 1)
+        raise ValueError(f"ranking {number} has row {shown(twice)} twice; a row has one place in a ranking")
+    return shares
