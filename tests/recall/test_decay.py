@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tri_memory.recall.decay import (
     PRESETS,
+    StepState,
     Use,
     age_in_days,
     decay_rate,
@@ -208,6 +209,74 @@ def test_below_a_half_is_archived_and_a_half_is_not_also_where_floats_would_miss
     assert not is_archived(step(90, [Use(0)]))
     assert is_archived(step(90))
     assert [is_archived(weight) for weight in (0.3, 0.4, 0.5, 1.0)] == [True, True, False, False]
+
+
+# The step rule in two numbers
+
+
+@st.composite
+def used_now_and_then(draw):
+    """(age, the ages of the memory at its uses in order of time), in whole days."""
+    age = draw(whole)
+    return age, sorted(draw(st.lists(st.integers(0, age), max_size=8)))
+
+
+def folded(used_at):
+    state = StepState()
+    for age in used_at:
+        state = state.used(age)
+    return state
+
+
+@given(used_now_and_then(), whole)
+def test_two_numbers_are_all_the_step_rule_needs_to_know(memory, days):
+    age, used_at = memory
+    uses = [Use(age + days - each) for each in used_at]
+    assert folded(used_at).weight(age + days) == step(age + days, uses)
+
+
+@given(used_now_and_then(), whole)
+def test_a_clock_that_jumps_back_neither_adds_nor_takes_weight(memory, back):
+    age, used_at = memory
+    state = folded(used_at)
+    earlier = max(0, state.months * 30 - back)
+    assert state.weight(earlier) == state.tenths / 10
+    assert state.used(earlier) == StepState(min(10, state.tenths + 1), state.months)
+
+
+@given(used_now_and_then())
+def test_how_long_it_lasts_is_the_first_day_on_which_it_would_be_archived(memory):
+    state = folded(memory[1])
+    end = state.months * 30 + state.lasts()
+    assert is_archived(state.weight(end))
+    assert state.lasts() == 0 or not is_archived(state.weight(end - 1))
+
+
+def test_what_has_4_tenths_left_does_not_last_and_a_new_memory_lasts_90_days():
+    assert [StepState(tenths, 7).lasts() for tenths in range(3, 11)] == [0, 0, 30, 30, 60, 60, 90, 90]
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        ((2, 0), "tenths must be a whole number of at least 3; got 2"),
+        ((11, 0), "tenths must be at most 10; got 11"),
+        ((9.5, 0), "tenths must be a whole number of at least 3; got 9.5"),
+        ((True, 0), "tenths must be a whole number"),
+        ((10, -1), "months must be a whole number of at least 0; got -1"),
+        ((10, 0.5), "months must be a whole number"),
+    ],
+)
+def test_a_state_that_the_rule_never_reaches_is_refused(state, message):
+    with pytest.raises(ValueError, match=message):
+        StepState(*state)
+
+
+@pytest.mark.parametrize("age", [-1, math.nan, math.inf, True, "3", None])
+def test_a_state_is_asked_about_an_age_in_days(age):
+    for ask in (StepState().used, StepState().weight):
+        with pytest.raises(ValueError, match="age must be a number of days from 0 up; got"):
+            ask(age)
 
 
 # Ages and rates

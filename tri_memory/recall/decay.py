@@ -12,16 +12,17 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import pairwise
+from itertools import count, pairwise
 from numbers import Real
 from statistics import median
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from tri_memory.contracts import as_utc, shown
+from tri_memory.contracts import as_utc, require_count, shown
 
 MONTH = 30.0  # days
 ARCHIVE_BELOW = 0.5
+LEAST_TENTHS, MOST_TENTHS = 3, 10  # of the step rule
 
 
 class Use(NamedTuple):
@@ -64,12 +65,56 @@ def step(age: float, uses: Iterable[Use] = ()) -> float:
     >>> [step(0), step(30), step(90), step(365), step(90, [Use(1)]), step(90, [Use(1, injected=True)])]
     [1.0, 0.8, 0.4, 0.3, 0.5, 0.4]
     """
-    tenths, months = 10, 0  # whole numbers, since 1.0 - 0.2 * 3 + 0.1 is not 0.5 and the archive begins there
+    state = StepState()
     for use in sorted(_use_ages(age, uses), reverse=True):
-        passed = int((age - use) // MONTH)
-        tenths = min(10, _faded(tenths, passed - months) + 1)
-        months = passed
-    return _faded(tenths, int(age // MONTH) - months) / 10
+        state = state.used(age - use)
+    return state.weight(age)
+
+
+@dataclass(frozen=True, slots=True)
+class StepState:
+    """All that the step rule needs to know of a memory: what it weighed after its last use, in tenths, and how many
+    full months had been taken off by then. A store keeps these two numbers instead of a list of all uses.
+
+    Ages are days since the memory was stored. One below the months that are taken off already, as a clock that jumped
+    back gives, takes nothing off and gives nothing back. Raises ValueError for tenths outside 3 to 10, months below 0.
+
+    >>> StepState().used(45)
+    StepState(tenths=9, months=1)
+    >>> StepState().used(45).weight(90)
+    0.5
+    """
+
+    tenths: int = MOST_TENTHS  # whole, since 1.0 - 0.2 * 3 + 0.1 is not 0.5 and the archive begins there
+    months: int = 0
+
+    def __post_init__(self) -> None:
+        require_count("months", self.months)
+        if require_count("tenths", self.tenths, least=LEAST_TENTHS) > MOST_TENTHS:
+            raise ValueError(f"tenths must be at most {MOST_TENTHS}; got {self.tenths}")
+
+    def used(self, age: float) -> StepState:
+        """The state after one more use at this age, which was not injected."""
+        months = self._months(age)
+        return StepState(min(MOST_TENTHS, self._faded(months) + 1), months)
+
+    def weight(self, age: float) -> float:
+        """What it weighs at this age, if it was not used since: 0.3 to 1.0."""
+        return self._faded(self._months(age)) / 10
+
+    def lasts(self) -> int:
+        """For how many days after the months taken off it stays out of the archive, if it is not used; 0: not at all.
+
+        >>> [StepState().lasts(), StepState(5).lasts(), StepState(4).lasts()]
+        [90, 30, 0]
+        """
+        return next(int(passed * MONTH) for passed in count() if is_archived(self._faded(self.months + passed) / 10))
+
+    def _months(self, age: float) -> int:
+        return max(self.months, int(_require_age(age) // MONTH))
+
+    def _faded(self, months: int) -> int:
+        return max(LEAST_TENTHS, self.tenths - 2 * (months - self.months))
 
 
 def is_archived(weight: float) -> bool:
@@ -126,10 +171,6 @@ def ttl_from_gaps(timestamps: Iterable[datetime]) -> float:
     if middle == 0:
         raise ValueError(f"the median gap of these {len(times)} timestamps is 0 s, which gives no time to live")
     return 1.5 * middle
-
-
-def _faded(tenths: int, months: int) -> int:
-    return max(3, tenths - 2 * months)
 
 
 def _use_ages(age: float, uses: Iterable[Use]) -> list[float]:
