@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tri_memory.recall.lexical import LexicalIndex, tokens
+from tri_memory.recall.lexical import LexicalIndex, terms, tokens
 
 # tokens
 
@@ -107,6 +107,11 @@ def test_any_part_of_a_chinese_run_that_is_two_long_is_a_token(run):
     assert tokens(run) == ([run] if len(run) == 1 else [run[i : i + 2] for i in range(len(run) - 1)])
 
 
+def test_the_terms_of_a_text_are_its_tokens_and_the_characters_of_its_pairs():
+    assert list(terms("我的猫 3 cats")) == ["我的", "的猫", "3", "cat", "我", "的", "猫"]
+    assert list(terms("猫 ok")) == ["猫", "ok"]
+
+
 # LexicalIndex
 
 
@@ -170,17 +175,17 @@ def test_what_is_no_list_of_texts_is_refused(texts, message):
         LexicalIndex(texts)
 
 
-def terms(text):
+def counted_terms(text):
     """The tokens, and in Chinese the single characters too."""
     return tokens(text) + [sign for run in re.findall("[一-鿿]{2,}", text) for sign in run]
 
 
 def reference(texts, query, k1=1.5, b=0.75):
     """BM25 as Lucene has it, written out: {row: score}."""
-    counted = [Counter(terms(text)) for text in texts]
+    counted = [Counter(counted_terms(text)) for text in texts]
     average = sum(map(Counter.total, counted)) / len(texts)
     scores = Counter()
-    for token in terms(query):
+    for token in counted_terms(query):
         having = sum(token in counts for counts in counted)
         idf = math.log(1 + (len(texts) - having + 0.5) / (having + 0.5))
         for row, counts in enumerate(counted):

@@ -79,7 +79,7 @@ class LexicalIndex:
         with the query is not among them, so an empty query gives []. Raises ValueError for k < 1.
         """
         require_count("k", k, least=1)
-        known = [self._vocabulary[term] for term in _terms(query) if term in self._vocabulary]
+        known = [self._vocabulary[term] for term in terms(query) if term in self._vocabulary]
         if not known:
             return []
         scores = self._bm25.get_scores_from_ids(known)
@@ -93,10 +93,10 @@ class LexicalIndex:
         if not isinstance(text, str):
             raise ValueError(f"texts[{row}] must be a string; got {shown(text)}")
         number = self._vocabulary.setdefault
-        return [number(term, len(self._vocabulary)) for term in _terms(text)]
+        return [number(term, len(self._vocabulary)) for term in terms(text)]
 
 
-def _terms(text: str) -> Iterator[str]:
+def terms(text: str) -> Iterator[str]:
     """The tokens of a text, and the characters of its pairs."""
     yield from tokens(text)
     for run in _RUN.findall(_folded(text)):
