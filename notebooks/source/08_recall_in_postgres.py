@@ -405,4 +405,4 @@ drop_lesson_table()
 # **Claims tested here**: C05, C17. **What breaks this idea**: ten rows always come, also where nothing fits. The nearest
 # of a bad lot is still bad. Notebook 10 puts a gate in front of the prompt.
 #
-# Next in the series: 09 Forget gracefully, what should fade, and how fast. It is still to be written.
+# Next: [09 Forget gracefully](09_forget_gracefully.ipynb), what should fade, and how fast.
