@@ -22,3 +22,9 @@ def assemble(language: str, sessions: Iterable[Session], questions: Iterable[Que
             if index >= length.get(session_id, 0):
                 raise ValueError(f"question {question.question_id}: gold {session_id}[{index}] does not exist")
     return Dataset(language, ordered, asked)
+
+
+def is_chinese(sessions: Iterable[Session]) -> bool:
+    """Whether more than half of the letters are Han."""
+    letters = [x for session in sessions for turn in session.turns for x in turn.content if x.isalpha()]
+    return sum("\u4e00" <= letter <= "\u9fff" for letter in letters) * 2 > len(letters)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tri_memory.contracts import shown
-from tri_memory.lab.assemble import assemble
+from tri_memory.lab.assemble import assemble, is_chinese
 from tri_memory.lab.chat_log import parse_chat
 from tri_memory.lab.datasets import Dataset, parse_question, parse_session
 from tri_memory.lab.fields import a_list, an_object, at, each, from_json, items, read_text, text
@@ -48,7 +48,8 @@ def load_json(path: str | Path) -> Dataset:
 
 
 def load_chat(path: str | Path) -> Dataset:
-    """An exported chat, one turn a line; the user is called as the file is, without its ending."""
+    """An exported chat, one turn a line; the user is called as the file is, without its ending. Its language is "zh"
+    where most letters are Han, else "other"."""
     return _load(path, _chat)
 
 
@@ -64,7 +65,8 @@ def _load(path: str | Path, parse: Callable[[str, str], Dataset]) -> Dataset:
 
 
 def _chat(content: str, user_id: str) -> Dataset:
-    return assemble("other", parse_chat(content, user_id), [])
+    sessions = parse_chat(content, user_id)
+    return assemble("zh" if is_chinese(sessions) else "other", sessions, [])
 
 
 def parse_plain(data: Any) -> Dataset:

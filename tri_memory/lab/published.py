@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tri_memory.contracts import ChatTurn, shown
-from tri_memory.lab.assemble import assemble
+from tri_memory.lab.assemble import assemble, is_chinese
 from tri_memory.lab.chat_log import day_start
 from tri_memory.lab.datasets import Dataset, Question, Session, parse_turn
 from tri_memory.lab.fields import Row, a_list, a_string, an_object, at, each, field, items, rows, string, text, texts
@@ -132,9 +132,7 @@ def _haystack(row: Row, user: str) -> Iterator[tuple[str, Session, list[int]]]:
 def parse_memorybank(data: Any) -> Dataset:
     """One user an item and one session a day, at 09:00; gold is whole days. Chinese where most letters are Han."""
     found = _whole("en", data, _memorybank_item)
-    letters = [x for session in found.sessions for turn in session.turns for x in turn.content if x.isalpha()]
-    chinese = sum("\u4e00" <= letter <= "\u9fff" for letter in letters) * 2 > len(letters)
-    return replace(found, language="zh") if chinese else found
+    return replace(found, language="zh") if is_chinese(found.sessions) else found
 
 
 def _memorybank_item(item: Row) -> Item:

@@ -1,0 +1,103 @@
+"""Questions to ask of a chat: words taken from a turn that should be found again, quotes of yours, what others ask.
+
+A known-item question is made of the rarest words of a turn, in their order; whoever asks it remembers the words, so it
+flatters search by words and says little about paraphrases. Your own questions say more.
+Source: Azzopardi, de Rijke and Balog (2007), Building simulated queries for known-item topics, SIGIR '07.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+
+from tri_memory.contracts import require_count, require_text, shown
+from tri_memory.lab.datasets import Dataset, Question, load
+from tri_memory.recall.lexical import tokens
+
+KNOWN_ITEM, QUOTED, OFF_TOPIC = "known_item", "quoted", "off_topic"
+WORDS = 4  # of a simulated question
+_WORD = re.compile(r"[^\W_\u3400-\u9fff]{2,}|[\u3400-\u9fff]{2,3}")  # Chinese has no spaces: two or three characters
+
+
+def known_items(dataset: Dataset, n: int = 100, *, seed: int = 0) -> Dataset:
+    """The dataset with up to `n` simulated questions, drawn from all turns that have enough rare words.
+
+    Raises ValueError where no turn has four words that are its own.
+    """
+    require_count("n", n, least=1)
+    turns = [(s.user_id, s.session_id, i, t.content) for s in dataset.sessions for i, t in enumerate(s.turns)]
+    df = Counter(token for *_, content in turns for token in set(tokens(content)))
+    queries = [(turn, _query(turn[-1], df)) for turn in turns]
+    usable = [(turn, query) for turn, query in queries if query]
+    if not usable:
+        raise ValueError(f"no turn has {WORDS} words of its own to ask by; give questions=[(question, quote), …]")
+    rng = random.Random(seed)
+    drawn = [usable[i] for i in sorted(rng.sample(range(len(usable)), min(n, len(usable))))]
+    asked = [_question(u, KNOWN_ITEM, query, content, [(s, i)]) for (u, s, i, content), query in drawn]
+    return replace(dataset, questions=_numbered(asked))
+
+
+def quoted(dataset: Dataset, questions: Iterable[tuple[str, str]]) -> Dataset:
+    """The dataset with your own questions: each with a quote from the turn that answers, "" where none does.
+
+    All turns that hold the quote count as answers; case is ignored. Raises ValueError for a quote that nobody said, and
+    for one said by several users.
+    """
+    asked = []
+    for number, (text, quote) in enumerate(questions, start=1):
+        require_text(f"question {number}", text)
+        users = dataset.users() if not quote else sorted({user for user, *_ in _saying(dataset, quote)})
+        if not users:
+            raise ValueError(f"question {number}: nobody says {shown(quote)}; quote a few words as they stand")
+        if quote and len(users) > 1:
+            raise ValueError(f"question {number}: {shown(quote)} is said by {', '.join(users)}; quote more words")
+        gold = [(session, index) for _, session, index in _saying(dataset, quote)] if quote else []
+        asked += [_question(user, QUOTED if quote else "unanswerable", text, quote, gold) for user in users]
+    if not asked:
+        raise ValueError("questions must hold at least one pair (question, quote); got none")
+    return replace(dataset, questions=_numbered(asked))
+
+
+def _saying(dataset: Dataset, quote: str) -> list[tuple[str, str, int]]:
+    wanted = quote.casefold()
+    return [
+        (session.user_id, session.session_id, index)
+        for session in dataset.sessions
+        for index, turn in enumerate(session.turns)
+        if wanted in turn.content.casefold()
+    ]
+
+
+def _query(content: str, df: Counter[str]) -> str:
+    """The words of a turn whose tokens are the rarest, in the order in which they were said; "" for too few."""
+    words = list(dict.fromkeys(_WORD.findall(content)))
+    rarity = {word: min(df[token] for token in tokens(word)) for word in words}
+    rarest = sorted(words, key=rarity.__getitem__)[:WORDS]
+    own = [word for word in rarest if rarity[word] == 1]
+    return " ".join(word for word in words if word in rarest) if len(own) == WORDS else ""
+
+
+def off_topic(dataset: Dataset, *, each: int = 10, seed: int = 0) -> list[Question]:
+    """For every user up to `each` questions that somebody else asked, about what this user never spoke of.
+
+    The others are the dataset's own people; where there is one alone, those of the kit.
+    """
+    pool = dataset.questions if len(dataset.users()) > 1 else load("zh" if dataset.language == "zh" else "en").questions
+    rng = random.Random(seed)
+    drawn = []
+    for user in dataset.users():
+        others = [one for one in pool if one.user_id != user and one.kind != "unanswerable"]
+        for number, one in enumerate(rng.sample(others, min(each, len(others))), start=1):
+            drawn.append(replace(_question(user, OFF_TOPIC, one.question, "", []), question_id=f"{user}-other{number}"))
+    return drawn
+
+
+def _question(user: str, kind: str, text: str, answer: str, gold: list[tuple[str, int]]) -> Question:
+    return Question("", user, kind, text, answer, tuple(dict.fromkeys(session for session, _ in gold)), tuple(gold), ())
+
+
+def _numbered(questions: list[Question]) -> tuple[Question, ...]:
+    return tuple(replace(one, question_id=f"q{number}") for number, one in enumerate(questions, start=1))
