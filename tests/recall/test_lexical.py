@@ -25,6 +25,7 @@ from tri_memory.recall.lexical import LexicalIndex, terms, tokens
         ("ラーメン", "ラー ーメ メン"),
         ("Returned returns RETURNING", "return return return"),
         ("ＡＢＣ ﬁne", "abc fine"),
+        ("℡ ㎒", "tel mhz"),
         ("the dog’s well-known bowl", "the dog well known bowl"),
         ("BX-2207", "bx-2207 bx 2207"),
         ("ＢＸ－２２０７", "bx-2207 bx 2207"),
