@@ -1,4 +1,4 @@
-"""The command line: `tri-memory doctor | chat | selftest | lab`, or `python -m tri_memory.cli …`.
+"""The command line: `tri-memory doctor | chat | decay | selftest | lab`, or `python -m tri_memory.cli …`.
 
 Each command imports what it needs when it runs, so that `tri-memory --help` is quick and works in a broken environment.
 """
@@ -88,6 +88,52 @@ def chat(
         _fail(str(error))
     typer.echo(_greeting(conversation))
     raise typer.Exit(Repl(conversation, _read_line, typer.echo).run())
+
+
+@app.command()
+def decay(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be archived, and change nothing.")] = False,
+) -> None:
+    """Archive the episodes that have faded: those that nobody used for three months. Run it once a night.
+
+    It works on the store that EPISODIC_STORE=pgvector and DATABASE_URL name. A line for cron, at 3:15 every night:
+
+    15 3 * * *  EPISODIC_STORE=pgvector DATABASE_URL=postgresql://… tri-memory decay
+
+    Archived is not deleted: it is kept for audit, can be restored, and is no longer recalled. To run it twice on a day,
+    or to stop it half-way, does no harm.
+    """
+    import asyncio
+
+    from tri_memory.factory import episodic_store_from_env
+
+    try:
+        in_memory = type(episodic_store_from_env()).__name__.startswith("InMemory")
+        said = "" if in_memory else asyncio.run(_faded(os.environ["DATABASE_URL"].strip(), dry_run))
+    except (ValueError, RuntimeError, OSError, ImportError) as error:
+        _fail(str(error))
+    if in_memory:
+        _fail(
+            "EPISODIC_STORE is memory, where nothing outlives the process, so there is nothing to archive: set "
+            "EPISODIC_STORE=pgvector and DATABASE_URL=postgresql://user:password@127.0.0.1/postgres"
+        )
+    typer.echo(said)
+
+
+async def _faded(url: str, dry_run: bool) -> str:
+    """Run the job; what it did, in a sentence."""
+    from tri_memory.episodic.pgvector import PgVectorEpisodicStore
+
+    store = await PgVectorEpisodicStore.existing(url)
+    if store is None:
+        return "no memory was ever stored there, so nothing is archived"
+    async with store:
+        typer.echo(f"looking through the memories at {store!r} …", err=True)
+        done = await store.fade(dry_run=dry_run)
+    share = f"{len(done.archived):,} of {done.looked_at:,} memories"
+    if dry_run:
+        return f"{share} would be archived, {done.stay:,} would stay; nothing was changed"
+    return f"{share} archived, {done.stay:,} stay; run again today and nothing changes"
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})

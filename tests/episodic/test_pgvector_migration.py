@@ -300,7 +300,8 @@ async def test_a_user_who_may_only_read_and_write_finds_what_an_administrator_ma
         async with await PgVectorEpisodicStore.connect(database.url, 3):
             pass
         async with await psycopg.AsyncConnection.connect(database.url, autocommit=True) as connection:
-            await connection.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON episodes TO {database.name}")
+            both = "episodes, episodes_archive"
+            await connection.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON {both} TO {database.name}")
         async with PgVectorEpisodicStore(database.as_weak_user(), 3) as store:
             await store.remember(EpisodicRecord("ann", "a", "First.", np.ones(3), NOON))
             assert len(await store.recall(np.ones(3), user_id="ann")) == 1

@@ -237,8 +237,7 @@ def test_two_numbers_are_all_the_step_rule_needs_to_know(memory, days):
 
 @given(used_now_and_then(), whole)
 def test_a_clock_that_jumps_back_neither_adds_nor_takes_weight(memory, back):
-    age, used_at = memory
-    state = folded(used_at)
+    state = folded(memory[1])
     earlier = max(0, state.months * 30 - back)
     assert state.weight(earlier) == state.tenths / 10
     assert state.used(earlier) == StepState(min(10, state.tenths + 1), state.months)

@@ -73,8 +73,8 @@ class InMemoryEpisodicStore:
         """A recalled memory helped: 0.1 more. False where that is no use: `injected`, or no such memory is active."""
         _require_ids(user_id, session_id)
         with self._lock:
-            episodes = self._episodes.get(user_id)
-            return bool(episodes and not injected and episodes.use(session_id, utc_now(self._clock).date()))
+            today, episodes = utc_now(self._clock).date(), self._episodes.get(user_id)
+            return bool(episodes and not injected and episodes.use(session_id, today))
 
     async def fade(self, *, dry_run: bool = False) -> Faded:
         """Archive every memory, of all users, that weighs less than 0.5 today; with `dry_run`, only say which."""
@@ -101,8 +101,8 @@ class InMemoryEpisodicStore:
         """Recall it again: 1.0 from today, `created_at` and place as they were. False where the archive has it not."""
         _require_ids(user_id, session_id)
         with self._lock:
-            episodes = self._episodes.get(user_id)
-            return bool(episodes and episodes.restore(session_id, utc_now(self._clock).date()))
+            today, episodes = utc_now(self._clock).date(), self._episodes.get(user_id)
+            return bool(episodes and episodes.restore(session_id, today))
 
 
 def _require_ids(user_id: str, session_id: str) -> None:

@@ -8,15 +8,19 @@ hundred recalls of that user compare all of them without counting again.
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Awaitable, Callable
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tri_memory.clock import Clock, system_clock
 from tri_memory.contracts import EpisodicRecord, Recollection, as_utc, require_count, require_text, shown
 from tri_memory.engines.closing import Closing
 from tri_memory.engines.postgres_connection import Connection
 from tri_memory.engines.postgres_pool import PostgresPool, identifier
+from tri_memory.episodic.fading import Archived, Faded, MemoryId, utc_now
+from tri_memory.episodic.pgvector_archive import Archive, Page, dimensions_of
 from tri_memory.episodic.pgvector_schema import EpisodeSchema, HalfVector
 from tri_memory.recall.cosine import as_unit
 
@@ -26,6 +30,8 @@ MOST_ROWS = 2**40  # no table has more
 UNCOUNTED = 100  # recalls of a user with few rows before they are counted again
 USERS_KNOWN = 10_000  # whose last count is kept
 MARGIN = 100  # what the index gives beyond k: it finds the nearest in nearly the right order, and ties in any
+
+T = TypeVar("T")
 
 # Millionths of cosine distance, so that equal means equal to 6 digits. No index is sorted by this.
 _MILLIONTHS = "round(1e6 * (embedding <=> %(query)s))"
@@ -67,49 +73,73 @@ SELECT session_id, summary, distance, created_at, (SELECT many FROM many) FROM (
 
 
 class PgVectorEpisodicStore(Closing):
-    """Past sessions that outlive the process. Nothing is connected before the first call.
+    """Past sessions that outlive the process; a `FadingStore`, whose archive is a second table, `{table}_archive`.
 
-    Vectors have `dimensions` numbers, at most 4,000, and are kept at length 1 as halfvec, 2 bytes a number: a score is
-    within 0.001 of the exact cosine, rounded to 6 digits, and equal means equal there. At most `pool_size` connections
-    for each event loop. Safe for several coroutines, threads and processes. Every call raises ConnectionError, naming
-    the server without its password, where that can't be reached.
+    Nothing is connected before the first call. Vectors have `dimensions` numbers, at most 4,000, and are kept at length
+    1 as halfvec, 2 bytes a number: a score is within 0.001 of the exact cosine, rounded to 6 digits, and equal means
+    equal there. At most `pool_size` connections for each event loop. Safe for several coroutines, threads and
+    processes. Every call raises ConnectionError, naming the server without its password, where that can't be reached.
     """
 
-    def __init__(self, url: str, dimensions: int = 512, *, table: str = "episodes", pool_size: int = 5) -> None:
+    def __init__(
+        self,
+        url: str,
+        dimensions: int = 512,
+        *,
+        table: str = "episodes",
+        pool_size: int = 5,
+        clock: Clock = system_clock,
+    ) -> None:
         self._table, self._dimensions = identifier(table), dimensions
         self._pool = PostgresPool(url, EpisodeSchema(self._table, dimensions), size=pool_size)
+        self._archive, self._clock = Archive(self._table), clock
         self._recall, self._exact = _RECALL.format(table=self._table), _EXACT.format(table=self._table)
         self._uncounted: dict[str, int] = {}  # of a user with few rows, how many more recalls need no count
 
     @classmethod
-    async def connect(cls, url: str, dimensions: int = 512, *, table: str = "episodes", pool_size: int = 5) -> Self:
-        """A store that is connected, its table created where it was missing, an old one migrated.
+    async def connect(
+        cls,
+        url: str,
+        dimensions: int = 512,
+        *,
+        table: str = "episodes",
+        pool_size: int = 5,
+        clock: Clock = system_clock,
+    ) -> Self:
+        """A store that is connected, its tables created where they were missing, old ones migrated.
 
         Raises ValueError for a table made for other dimensions, naming both.
         """
-        store = cls(url, dimensions, table=table, pool_size=pool_size)
+        store = cls(url, dimensions, table=table, pool_size=pool_size, clock=clock)
         await store._pool.open()
         return store
 
+    @classmethod
+    async def existing(cls, url: str, *, table: str = "episodes") -> Self | None:
+        """The store of a table that is there already, whatever the size of its vectors; None where there is none."""
+        dimensions = await dimensions_of(url, identifier(table))
+        return None if dimensions is None else await cls.connect(url, dimensions, table=table)
+
     async def remember(self, record: EpisodicRecord) -> None:
-        """Store, or replace what this user's session had: then place and `created_at` stay.
+        """Store, or replace what this user's session had: then place and `created_at` stay, and it is active and fresh.
 
         Raises ValueError, and stores nothing, for a vector that is zero, not finite, or of another size.
         """
         if not isinstance(record, EpisodicRecord):
             raise ValueError(f"record must be an EpisodicRecord; got {shown(record)}")
         vector = HalfVector(as_unit(record.embedding, self._dimensions))
-        values = [record.user_id, record.session_id, record.summary, vector, record.created_at]
+        today = utc_now(self._clock).date()
 
         async def write(connection: Connection) -> None:
+            await self._archive.bring_back(connection, record.user_id, record.session_id, today)
             await connection.execute(
                 f"INSERT INTO {self._table} (user_id, session_id, summary, embedding, created_at) "
-                "VALUES (%s, %s, %s, %s, %s) ON CONFLICT (user_id, session_id) "
-                "DO UPDATE SET summary = excluded.summary, embedding = excluded.embedding",
-                values,
+                "VALUES (%s, %s, %s, %s, %s) ON CONFLICT (user_id, session_id) DO UPDATE SET "
+                "summary = excluded.summary, embedding = excluded.embedding, tenths = 10, months = 0, fades_from = %s",
+                [record.user_id, record.session_id, record.summary, vector, record.created_at, today],
             )
 
-        await self._pool.run(write, repeatable=False)
+        await self._alone(record.user_id, write)
 
     async def recall(self, embedding: ArrayLike, k: int = 3, *, user_id: str) -> list[Recollection]:
         """The `k` nearest of this user's records by cosine, best first, equal scores in order of arrival.
@@ -148,13 +178,65 @@ class PgVectorEpisodicStore(Closing):
         return {"query": HalfVector(query), "user": user_id, "k": min(k, MOST_ROWS), "most": MOST_EXACT}
 
     async def forget(self, user_id: str) -> int:
-        """Delete all of one user's records, the vectors too; how many there were."""
+        """Delete all of one user's records, the vectors and the archived ones too; how many there were."""
         require_text("user_id", user_id)
+        return await self._alone(user_id, lambda connection: self._archive.forget(connection, user_id))
 
-        async def delete(connection: Connection) -> int:
-            return (await connection.execute(f"DELETE FROM {self._table} WHERE user_id = %s", [user_id])).rowcount
+    async def use(self, user_id: str, session_id: str, *, injected: bool = False) -> bool:
+        """A recalled memory helped: 0.1 more. False where that is no use: `injected`, or no such memory is active."""
+        require_text("user_id", user_id)
+        require_text("session_id", session_id)
+        if injected:
+            return False
+        today = utc_now(self._clock).date()
+        return await self._alone(user_id, lambda connection: self._archive.use(connection, user_id, session_id, today))
 
-        return await self._pool.run(delete, repeatable=False)
+    async def fade(self, *, dry_run: bool = False) -> Faded:
+        """Archive every memory, of all users, that weighs less than 0.5 today; with `dry_run`, only say which.
+
+        A thousand memories at a time, each time in one transaction. Where a call fails half-way, run it again.
+        """
+        now = utc_now(self._clock)
+        looked_at, archived, after = 0, list[MemoryId](), None
+
+        async def turn(connection: Connection) -> Page:
+            page = await self._archive.page(connection, after, now.date())
+            if dry_run or not page.over:
+                return page
+            async with connection.transaction():
+                await self._archive.lock(connection, [one.user_id for one in page.over])
+                return page._replace(over=await self._archive.put_away(connection, page.over, now))
+
+        while True:
+            page = await self._pool.run(turn, repeatable=False)
+            if page.last is None:
+                return Faded(looked_at, tuple(sorted(archived)))
+            looked_at, after = looked_at + page.rows, page.last
+            archived += page.over
+
+    async def archived(self, user_id: str) -> list[Archived]:
+        """What is kept of this user for audit, in order of arrival."""
+        require_text("user_id", user_id)
+        return await self._pool.run(lambda connection: self._archive.of(connection, user_id))
+
+    async def restore(self, user_id: str, session_id: str) -> bool:
+        """Recall it again: 1.0 from today, `created_at` and place as they were. False where the archive has it not."""
+        require_text("user_id", user_id)
+        require_text("session_id", session_id)
+        today = utc_now(self._clock).date()
+        return await self._alone(
+            user_id, lambda connection: self._archive.bring_back(connection, user_id, session_id, today)
+        )
+
+    async def _alone(self, user_id: str, work: Callable[[Connection], Awaitable[T]]) -> T:
+        """`work` in one transaction, while nobody else moves, writes or deletes what this user has."""
+
+        async def locked(connection: Connection) -> T:
+            async with connection.transaction():
+                await self._archive.lock(connection, [user_id])
+                return await work(connection)
+
+        return await self._pool.run(locked, repeatable=False)
 
     async def close(self) -> None:
         """Free the connections, also those of other loops."""

@@ -13,10 +13,12 @@ from psycopg.types import TypeInfo
 from tri_memory.contracts import require_count
 from tri_memory.engines.postgres_connection import Connection, first_line
 from tri_memory.engines.postgres_pool import columns_of
+from tri_memory.episodic.pgvector_archive import archive_of
 
 MOST_DIMENSIONS = 4_000  # of a halfvec that HNSW can index
 OLDEST = (0, 8)  # the first pgvector whose HNSW goes on searching where a filter drops what it found
 NEEDED = {"user_id", "session_id", "summary", "created_at"}
+FADING = {"tenths", "months", "fades_from"}
 SETTINGS = {
     "hnsw.iterative_scan": "relaxed_order",  # recall sorts what it gets
     "hnsw.ef_search": "100",
@@ -51,8 +53,8 @@ class EpisodeSchema:
         if dimensions not in (-1, self.dimensions):
             self._refuse(dimensions)
         whole = (kind, dimensions) == ("halfvec", self.dimensions) and "seq" in columns
-        whole = whole and columns["created_at"][0] == "timestamptz"
-        return whole and await self._is_indexed(connection)
+        whole = whole and columns["created_at"][0] == "timestamptz" and columns.keys() >= FADING
+        return whole and await self._is_indexed(connection) and await self._has_archive(connection)
 
     async def create(self, connection: Connection) -> None:
         """What is missing. An old table keeps its rows; see `_to_halfvec`."""
@@ -76,6 +78,7 @@ class EpisodeSchema:
         # Beside the other columns and not in a table of its own, so that comparing a row is one read.
         await connection.execute(f"ALTER TABLE {self.table} ALTER COLUMN embedding SET STORAGE MAIN")
         await self._index(connection)
+        await self._fade(connection)
 
     async def configure(self, connection: Connection) -> None:
         info = await TypeInfo.fetch(connection, "halfvec")
@@ -110,6 +113,49 @@ class EpisodeSchema:
             await connection.execute(
                 f"CREATE INDEX {self.table}_nearest ON {self.table} USING hnsw (embedding halfvec_cosine_ops)"
             )
+
+    async def _has_archive(self, connection: Connection) -> bool:
+        archive = archive_of(self.table)
+        columns = await columns_of(connection, archive)
+        if columns and ("archived_at" not in columns or columns.get("embedding") != ("halfvec", self.dimensions)):
+            raise ValueError(
+                f"the table {archive} exists and is no archive of {self.table}: rename one, or give table=…"
+            )
+        return bool(columns)
+
+    async def _fade(self, connection: Connection) -> None:
+        """What the step rule needs to know; at once for any number of rows, whose values are the defaults at first.
+
+        `fades_from` is the UTC day from which the age counts; NULL, as at first, says that of `created_at`.
+        """
+        try:
+            await connection.execute(
+                f"ALTER TABLE {self.table} ADD COLUMN IF NOT EXISTS tenths smallint NOT NULL DEFAULT 10, "
+                "ADD COLUMN IF NOT EXISTS months integer NOT NULL DEFAULT 0, ADD COLUMN IF NOT EXISTS fades_from date"
+            )
+        except errors.InsufficientPrivilege as error:
+            raise RuntimeError(
+                f"this user may not add columns to {self.table}: have its owner connect once with this version"
+            ) from error
+        if not await self._has_archive(connection):
+            await connection.execute(
+                f"CREATE TABLE {archive_of(self.table)} (seq bigint NOT NULL, "
+                'user_id text COLLATE "C" NOT NULL, session_id text COLLATE "C" NOT NULL, summary text NOT NULL, '
+                f"embedding halfvec({self.dimensions}), created_at timestamptz NOT NULL, "
+                "archived_at timestamptz NOT NULL, PRIMARY KEY (user_id, session_id))"
+            )
+            await self._grant_the_same(connection)
+
+    async def _grant_the_same(self, connection: Connection) -> None:
+        """Who may read and write the table may do so with its archive."""
+        granted = await connection.execute(
+            "SELECT privilege_type, CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END "
+            "FROM pg_class, aclexplode(relacl) WHERE pg_class.oid = to_regclass(%s) AND grantee <> relowner "
+            "AND privilege_type IN ('SELECT', 'INSERT', 'UPDATE', 'DELETE')",
+            [self.table],
+        )
+        for privilege, role in await granted.fetchall():
+            await connection.execute(f"GRANT {privilege} ON {archive_of(self.table)} TO {role}")
 
     async def _to_halfvec(self, connection: Connection) -> None:
         """The old form had `vector`, twice as large. A row whose vector has no direction (NULL, or all zeros) stays,
