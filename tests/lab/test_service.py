@@ -197,7 +197,9 @@ def test_a_teachers_own_phrases_add_to_the_table_or_replace_it():
     assert handover_rate(dataset, {"fr": ["je vous passe"]}).session_ids == ("s1",)
 
 
-def test_a_sign_in_a_phrase_is_a_sign():
+def test_a_sign_in_a_phrase_is_a_sign_and_an_apostrophe_is_one_however_it_is_typed():
+    for phrase, said in (("I'll get Ann", "I’ll get Ann."), ("I’ll get Ann", "I'll get Ann.")):
+        assert handover_rate(visits(("ann", assistant(said))), {"en": [phrase]}).session_ids == ("s1",)
     assert handover_rate(visits(("ann", assistant("callXback"))), {"en": ["call.back"]}).session_ids == ()
 
 
@@ -246,11 +248,23 @@ def test_scores_have_a_mean_with_its_interval_and_n_and_so_has_each_group(tmp_pa
 
 @pytest.mark.parametrize(
     "content",
-    ["score\n4\n2\n", "score\r\n4\r\n2\r\n", "\ufeffscore\n4\n2", "when;score\nx;4\ny;2\n", "score\n４\n 2 \n"],
-    ids=["plain", "Windows", "byte order mark", "semicolons", "full width"],
+    [
+        "score\n4\n2\n",
+        "score\r\n4\r\n2\r\n",
+        "\ufeffscore\n4\n2",
+        "when;score\nx;4\ny;2\n",
+        "score\n４\n 2 \n",
+        "score,why; and how\n4,a;b\n2,\n",
+        "why,score\na\u2028b\x85c\x0cd,4\n,2\n",
+    ],
+    ids=["plain", "Windows", "byte order mark", "semicolons", "full width", "both", "signs that part lines elsewhere"],
 )
 def test_files_as_spreadsheets_write_them_are_read(tmp_path, content):
     assert survey(str(written(tmp_path, content))).overall == interval([4, 2])
+
+
+def test_the_lines_of_a_quoted_group_stay_apart(tmp_path):
+    assert list(survey(written(tmp_path, 'score,group\n4,"with\nmemory"\n')).groups) == ["with\nmemory"]
 
 
 def test_a_quoted_text_may_have_commas_and_lines_and_the_error_behind_it_names_its_own_line(tmp_path):

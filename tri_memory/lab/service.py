@@ -7,6 +7,7 @@ them says whether memory helped: that takes the same measure without it, beside.
 from __future__ import annotations
 
 import csv
+import io
 import os
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
@@ -216,7 +217,7 @@ def _plain(text: str) -> str:
 def _answers(text: str) -> Iterator[tuple[str | None, int]]:
     """(group or None, score) of each line."""
     header = text.partition("\n")[0]
-    lines = csv.reader(text.splitlines(keepends=True), delimiter=";" if ";" in header and "," not in header else ",")
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=";" if ";" in header and "," not in header else ",")
     names = [name.strip().casefold() for name in next(lines, [])]
     with at("line 1"):
         if names.count("score") != 1 or names.count("group") > 1:
