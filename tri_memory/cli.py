@@ -122,6 +122,8 @@ def decay(
 
 async def _faded(url: str, dry_run: bool) -> str:
     """Run the job; what it did, in a sentence."""
+    from psycopg import ProgrammingError
+
     from tri_memory.episodic.pgvector import PgVectorEpisodicStore
 
     store = await PgVectorEpisodicStore.existing(url)
@@ -129,7 +131,10 @@ async def _faded(url: str, dry_run: bool) -> str:
         return "no memory was ever stored there, so nothing is archived"
     async with store:
         typer.echo(f"looking through the memories at {store!r} …", err=True)
-        done = await store.fade(dry_run=dry_run)
+        try:
+            done = await store.fade(dry_run=dry_run)
+        except ProgrammingError as error:  # a user who may not write, mostly
+            raise RuntimeError(str(error)) from error
     share = f"{len(done.archived):,} of {done.looked_at:,} memories"
     if dry_run:
         return f"{share} would be archived, {done.stay:,} would stay; nothing was changed"

@@ -57,8 +57,17 @@ class EpisodeSchema:
         return whole and await self._is_indexed(connection) and await self._has_archive(connection)
 
     async def create(self, connection: Connection) -> None:
-        """What is missing. An old table keeps its rows; see `_to_halfvec`."""
+        """What is missing. An old table keeps its rows; see `_to_halfvec`. RuntimeError: the user may not."""
         await _create_extension(connection)
+        try:
+            await self._make(connection)
+        except errors.InsufficientPrivilege as error:
+            raise RuntimeError(
+                f"this user may not make or alter the table {self.table} ({first_line(error)}): "
+                "have its owner connect once with this version of tri_memory"
+            ) from error
+
+    async def _make(self, connection: Connection) -> None:
         columns = await columns_of(connection, self.table)
         if not columns:
             await connection.execute(
@@ -128,15 +137,10 @@ class EpisodeSchema:
 
         `fades_from` is the UTC day from which the age counts; NULL, as at first, says that of `created_at`.
         """
-        try:
-            await connection.execute(
-                f"ALTER TABLE {self.table} ADD COLUMN IF NOT EXISTS tenths smallint NOT NULL DEFAULT 10, "
-                "ADD COLUMN IF NOT EXISTS months integer NOT NULL DEFAULT 0, ADD COLUMN IF NOT EXISTS fades_from date"
-            )
-        except errors.InsufficientPrivilege as error:
-            raise RuntimeError(
-                f"this user may not add columns to {self.table}: have its owner connect once with this version"
-            ) from error
+        await connection.execute(
+            f"ALTER TABLE {self.table} ADD COLUMN IF NOT EXISTS tenths smallint NOT NULL DEFAULT 10, "
+            "ADD COLUMN IF NOT EXISTS months integer NOT NULL DEFAULT 0, ADD COLUMN IF NOT EXISTS fades_from date"
+        )
         if not await self._has_archive(connection):
             await connection.execute(
                 f"CREATE TABLE {archive_of(self.table)} (seq bigint NOT NULL, "
