@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -116,6 +116,7 @@ async def test_a_query_that_shows_nothing_finds_nothing_and_one_of_signs_alone_g
     [
         datetime(2026, 3, 1, 12),  # noqa: DTZ001
         date(2026, 3, 1),
+        time(12, tzinfo=UTC),
         np.datetime64("2026-03-01T12:00"),
         pd.Timestamp("2026-03-01 12:00"),
         pd.NaT,

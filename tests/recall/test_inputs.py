@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -93,6 +93,7 @@ def test_a_number_that_float64_cannot_hold_is_refused_and_not_taken_for_infinity
 NO_MOMENTS = [
     datetime(2026, 3, 1),  # noqa: DTZ001
     date(2026, 3, 1),
+    time(12, tzinfo=UTC),
     np.datetime64("2026-03-01"),
     pd.Timestamp("2026-03-01"),
     pd.NaT,
