@@ -23,6 +23,7 @@ from tri_memory.lab.chapters.ch09.ranking import (
     NEVER_FADES,
     WAYS,
     asked,
+    in_a_crowd,
     judged,
     multiplied,
     ranked,
@@ -184,6 +185,23 @@ def test_the_lines_of_the_sweep_cross_and_no_half_life_is_best_for_both(ways):
     assert len(sweep.plot(swept, ways).axes) == 2
 
 
+def test_among_sixty_visits_a_short_half_life_loses_old_answers_and_wins_no_changed_facts():
+    for _, its in sweep.differences(in_a_crowd).groupby("language"):
+        points = {(row.way, row.group): row for row in its.itertuples()}
+        assert points["half-life 30 days", LONG_AGO].high < -30
+        assert points["half-life 30 days", CHANGED].points < -5
+        assert points["half-life 30 days", CHANGED].high <= 0
+        assert points[BY_DATE, CHANGED].points > 5
+        assert points[BY_DATE, LONG_AGO].points == points[BY_DATE, LATELY].points == 0
+
+
+def test_in_a_crowd_everybodys_visits_compete_and_the_outdated_ones_are_still_the_askers():
+    its, crowd = asked("zh"), in_a_crowd("zh")
+    assert ((WAYS[NEVER_FADES](crowd) >= 0).sum(axis=1) == 60).all()
+    assert (crowd.stale == its.stale).all()
+    assert not (crowd.stale & ~its.corpus.own).any()
+
+
 # What doesn't count as a use
 
 
@@ -275,7 +293,7 @@ def test_the_readings_of_the_decay_rate_are_arithmetic_and_the_verdict_follows_t
     table = readings.readings()
     assert table.left.tolist() == [0.407, 0.406, 0.1, 0.879, 0.97, 0.9]
     assert readings.verdict(table) == "fails"
-    assert "a week" in readings.sentence(table)
+    assert "per week" in readings.sentence(table)
     assert readings.verdict(table.assign(left=0.9)) == "holds"
     assert readings.verdict(table.assign(left=[0.9, 0.4, 0.1, 0, 0, 0])) == "depends"
 

@@ -167,7 +167,7 @@ self_test(
             Option("Too much: uses make a memory older.", "A use makes it weigh more."),
             Option(
                 "The same as without: injected memories are the useful ones.",
-                "With k = 3 at least two of three injected ones are mostly no answer.",
+                "With k = 3, two of the three mostly hold no answer.",
             ),
         ),
     ),

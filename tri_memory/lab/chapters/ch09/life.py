@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from uuid import uuid4
 
 import pandas as pd
+import psycopg
 
 from tri_memory.clock import ManualClock
 from tri_memory.contracts import EpisodicRecord, Recollection
 from tri_memory.embedding import default_embedder
 from tri_memory.episodic.fading import FadingStore, MemoryId
+from tri_memory.episodic.pgvector import PgVectorEpisodicStore
 from tri_memory.lab import datasets
 from tri_memory.lab.chapters.ch09.failing import TOLD_ONCE
 from tri_memory.lab.chapters.ch09.ranking import asked
@@ -57,6 +60,18 @@ async def half_year(store: FadingStore, clock: ManualClock, every: Mapping[Memor
             rows.append((f"{clock():%d %b}", one.user_id, one.session_id, age, uses[one]))
         clock.advance(days=1)
     return pd.DataFrame(rows, columns=["night", "user", "visit", "age_days", "uses"])
+
+
+async def half_year_in_postgres(url: str, every: Mapping[MemoryId, int]) -> pd.DataFrame:
+    """The same half year in two tables of its own, the memories and their archive, which are dropped at the end."""
+    clock, table = ManualClock(), f"lesson_09_{uuid4().hex[:12]}"
+    store = await PgVectorEpisodicStore.connect(url, default_embedder().dimensions, table=table, clock=clock)
+    try:
+        return await half_year(store, clock, every)
+    finally:
+        await store.close()
+        with psycopg.connect(url, connect_timeout=10) as connection:
+            connection.execute(f"DROP TABLE IF EXISTS {table}, {table}_archive")
 
 
 async def _use(

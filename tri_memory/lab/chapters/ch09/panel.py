@@ -62,17 +62,18 @@ def fade(name: str, days: float, recalls: int, person: str) -> Faded:
 def say(its: Faded) -> str:
     """The panel's sentence."""
     knob = {
-        HALF_LIFE: f"half-life {its.days:g} days; recalls change nothing",
-        EBBINGHAUS: f"strength {its.days:g} days",
-        STEP: "no days to choose",
+        HALF_LIFE: f"Half-life of {its.days:g} days, which recalls don't change",
+        EBBINGHAUS: f"Ebbinghaus with a strength of {its.days:g} days",
+        STEP: "Step rule, which has no days to choose",
     }
     above = ", ".join(its.recalled) or "none"
-    return f"{its.name}, {knob[its.name]}. Visits at 0.5 or above: {above} ({len(its.recalled)} of {len(its.visits)})."
+    return f"{knob[its.name]}. Visits at 0.5 or above: {above} ({len(its.recalled)} of {len(its.visits)})."
 
 
 def draw(its: Faded) -> Figure:
     """The curve, the recalls as ticks at the bottom, and a dot a visit."""
-    figure, ax = axes(9.2, 4.2, title=f"{its.name}, and the visits of {its.person}", ylabel="weight")
+    title = f"{its.name[0].upper()}{its.name[1:]}, and the visits of {its.person}"
+    figure, ax = axes(9.2, 4.2, title=title, ylabel="weight")
     curve(ax, law(its.name, its.days), its.used_on, COLOURS[its.name], its.name)
     archive_line(ax)
     for at in its.used_on:

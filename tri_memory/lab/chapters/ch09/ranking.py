@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -53,13 +53,19 @@ def asked(language: str) -> Asked:
     return Asked(its, by_cosine(its, default_embedder()), ages, outdated & its.own & ~its.gold, groups)
 
 
+def in_a_crowd(language: str) -> Asked:
+    """The same questions, and all sixty visits compete, as if one person had made them."""
+    its = asked(language)
+    return replace(its, corpus=replace(its.corpus, own=np.ones_like(its.corpus.own)))
+
+
 def multiplied(cosines: Scores, weights: Weights) -> Scores:
     """Cosine times weight; a cosine below 0 stays as it is, since a small weight would lift it."""
     return np.where(cosines > 0, cosines * weights, cosines)
 
 
 def ranked(its: Asked, weights: Weights) -> Ranking:
-    """The asker's own visits by cosine times weight; what weighs 0 is not found."""
+    """The competing visits (`corpus.own`) by cosine times weight; what weighs 0 is not found."""
     found = its.corpus.own & (weights > 0)
     scores = np.where(found, multiplied(its.cosines, weights), -np.inf)
     order = np.argsort(-scores, axis=1, kind="stable")

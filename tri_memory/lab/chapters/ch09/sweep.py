@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -30,20 +30,26 @@ LOOKS = {LONG_AGO: (BLUE, "o"), CHANGED: (ORANGE, "s")}
 
 def sweep(days: Sequence[float] = DAYS) -> pd.DataFrame:
     """Language, half_life (days), group, share in per cent, low and high of its 95 % interval over users."""
-    tables = [_shares(judged(its, by_half_life(each)(its))).assign(half_life=each) for each in days for its in _every()]
+    tables = [
+        _shares(judged(its, by_half_life(each)(its))).assign(half_life=each)
+        for each in days
+        for its in map(asked, LANGUAGES)
+    ]
     return pd.concat(tables, ignore_index=True)
 
 
-def compare() -> pd.DataFrame:
-    """The same shares for each of `WAYS`, in a column `way`."""
-    tables = [_shares(judged(its, rank(its))).assign(way=way) for way, rank in WAYS.items() for its in _every()]
+def compare(view: Callable[[str], Asked] = asked) -> pd.DataFrame:
+    """The same shares for each of `WAYS`, in a column `way`; `view` says which visits compete for a question."""
+    tables = []
+    for its in map(view, LANGUAGES):
+        tables += [_shares(judged(its, rank(its))).assign(way=way) for way, rank in WAYS.items()]
     return pd.concat(tables, ignore_index=True)
 
 
-def differences() -> pd.DataFrame:
+def differences(view: Callable[[str], Asked] = asked) -> pd.DataFrame:
     """Each way minus cosine alone, question by question: points, and the 95 % interval over users."""
     rows = []
-    for its in _every():
+    for its in map(view, LANGUAGES):
         plain = judged(its, WAYS[NEVER_FADES](its))
         for way, rank in WAYS.items():
             gained = plain.assign(value=judged(its, rank(its)).value - plain.value)
@@ -102,7 +108,3 @@ def _shares(judgement: pd.DataFrame) -> pd.DataFrame:
         its = judgement[judgement.group == group]
         rows.append((its.language.iloc[0], group, len(its), 100 * float(its.value.mean()), *interval(its)))
     return pd.DataFrame(rows, columns=["language", "group", "questions", "share", "low", "high"])
-
-
-def _every() -> Iterable[Asked]:
-    return map(asked, LANGUAGES)
