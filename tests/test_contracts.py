@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from zoneinfo import ZoneInfo
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -106,3 +108,31 @@ def test_a_manual_clock_moves_only_when_told_to_and_may_jump_back():
 
 def test_the_system_clock_is_aware_and_in_utc():
     assert system_clock().utcoffset() == timedelta(0)
+
+
+class Nowhere(tzinfo):
+    """A zone that doesn't say how far it is from UTC, which Python counts as naive."""
+
+    def utcoffset(self, when):
+        return None
+
+
+@pytest.mark.parametrize("when", [datetime(2026, 3, 1, tzinfo=Nowhere()), pd.NaT])
+def test_a_zone_without_an_offset_names_no_moment(when):
+    with pytest.raises(ValueError, match="t must be an aware datetime"):
+        as_utc("t", when)
+
+
+@pytest.mark.parametrize(("day", "hours"), [((1, 1, 1), 14), ((9999, 12, 31, 23), -12)])
+def test_a_moment_that_utc_cannot_hold_is_refused_by_its_value(day, hours):
+    with pytest.raises(ValueError, match="t must lie between the years 1 and 9999 in UTC; got"):
+        as_utc("t", datetime(*day, tzinfo=timezone(timedelta(hours=hours))))
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Shanghai"])
+def test_a_pandas_time_becomes_a_plain_datetime_of_whole_microseconds(zone):
+    found = as_utc("t", pd.Timestamp("2026-03-01 12:00:00.123456789", tz="UTC").tz_convert(zone))
+    assert type(found) is datetime
+    assert found == datetime(2026, 3, 1, 12, 0, 0, 123_456, tzinfo=UTC)
+    twice = pd.Timestamp(datetime(2026, 10, 25, 2, 30, tzinfo=ZoneInfo("Europe/Berlin"), fold=1))
+    assert as_utc("t", twice) == datetime(2026, 10, 25, 1, 30, tzinfo=UTC)

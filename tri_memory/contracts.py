@@ -191,7 +191,13 @@ def require_seconds(name: str, value: Any) -> float:
 
 
 def as_utc(name: str, value: Any) -> datetime:
-    """An aware time in UTC; a naive one is refused, since nobody knows which zone it meant."""
-    if not isinstance(value, datetime) or value.tzinfo is None:
+    """An aware time in UTC, a plain datetime; a naive one is refused, since nobody knows which zone it meant."""
+    if not isinstance(value, datetime) or value.tzinfo is None or value.utcoffset() is None:
         raise ValueError(f"{name} must be an aware datetime such as datetime.now(timezone.utc); got {shown(value)}")
-    return value if value.tzinfo is UTC else value.astimezone(UTC)
+    moment: datetime = value
+    if type(value) is not datetime:  # a pandas Timestamp has nanoseconds, which no server keeps
+        moment = datetime.combine(value.date(), value.time(), value.tzinfo)
+    try:
+        return moment if moment.tzinfo is UTC else moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError(f"{name} must lie between the years 1 and 9999 in UTC; got {shown(value)}") from None
