@@ -1,4 +1,4 @@
-"""The engines that the suite runs over. A new engine is one fixture here, and its name in one of the three lists.
+"""The engines that the suite runs over. A new engine is one fixture here, and its name in the list of its layer.
 
 A fixture gives a function that makes an empty store with the given options; what one test writes no other sees.
 """
@@ -21,6 +21,8 @@ from tri_memory import (
     PreferenceStore,
     SessionStore,
 )
+from tri_memory.entity.memory import InMemoryUserMemoryStore
+from tri_memory.entity.records import UserMemoryStore
 
 SESSION_ENGINES = [
     "memory",
@@ -33,8 +35,10 @@ SESSION_ENGINES = [
 ]
 PREFERENCE_ENGINES = ["memory", "embedded_postgres", "container_postgres"]
 EPISODIC_ENGINES = ["memory", "embedded_postgres", "container_postgres"]
+USER_MEMORY_ENGINES = ["memory", "embedded_postgres", "container_postgres"]
 
 MakeSessions = Callable[..., SessionStore]
+MakeUserMemories = Callable[..., UserMemoryStore]
 
 
 @pytest.fixture(params=SESSION_ENGINES)
@@ -52,6 +56,12 @@ def preferences(request: pytest.FixtureRequest) -> PreferenceStore:
 @pytest.fixture(params=EPISODIC_ENGINES)
 def episodes(request: pytest.FixtureRequest) -> Callable[[int], EpisodicStore]:
     make: Callable[[int], EpisodicStore] = request.getfixturevalue(f"{request.param}_episodes")
+    return make
+
+
+@pytest.fixture(params=USER_MEMORY_ENGINES)
+def user_memories(request: pytest.FixtureRequest) -> MakeUserMemories:
+    make: MakeUserMemories = request.getfixturevalue(f"{request.param}_user_memories")
     return make
 
 
@@ -177,12 +187,45 @@ async def postgres_episodes(url: str) -> AsyncIterator[Callable[[int], EpisodicS
             await store.close()
 
 
+@pytest.fixture
+def memory_user_memories() -> MakeUserMemories:
+    return InMemoryUserMemoryStore
+
+
+@pytest.fixture
+async def embedded_postgres_user_memories(embedded_postgres: str) -> AsyncIterator[MakeUserMemories]:
+    async with postgres_user_memories(embedded_postgres) as make:
+        yield make
+
+
+@pytest.fixture
+async def container_postgres_user_memories(container_postgres: str) -> AsyncIterator[MakeUserMemories]:
+    async with postgres_user_memories(container_postgres) as make:
+        yield make
+
+
+@asynccontextmanager
+async def postgres_user_memories(url: str) -> AsyncIterator[MakeUserMemories]:
+    from tri_memory.entity.postgres import PostgresUserMemoryStore
+
+    made: list[PostgresUserMemoryStore] = []
+
+    def make(**options: Any) -> UserMemoryStore:
+        made.append(PostgresUserMemoryStore(url, table=table, **options))
+        return made[-1]
+
+    with own_table(url) as table:
+        yield make
+        for store in made:
+            await store.close()
+
+
 @contextmanager
 def own_table(url: str) -> Iterator[str]:
-    """A table name that nobody else has; the table goes when the test ends."""
+    """A table name that nobody else has; the table, and the one beside it, go when the test ends."""
     import psycopg
 
     table = f"t_{uuid4().hex}"
     yield table
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(f"DROP TABLE IF EXISTS {table}")
+        connection.execute(f"DROP TABLE IF EXISTS {table}, {table}_users")
