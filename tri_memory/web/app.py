@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from tri_memory.clock import Clock, system_clock
-from tri_memory.contracts import EpisodicRecord, EpisodicStore, PreferenceStore
+from tri_memory.contracts import EpisodicRecord, EpisodicStore, PreferenceStore, refuse_surrogates
 from tri_memory.embedding import Embedder
 from tri_memory.web.middleware import MemoryTokenMiddleware, current_user, require_same_user
 from tri_memory.web.token import MemoryTokens
@@ -84,8 +84,8 @@ class _Memory:
     async def recall(self, request: Request) -> JSONResponse:
         user_id = _user(request, {})
         query, k = request.query_params.get("query", ""), request.query_params.get("k", "3")
-        if not (k.isascii() and k.isdigit() and len(k) < 4 and int(k) <= MOST_EPISODES):
-            raise HTTPException(400, f"k must be a whole number from 0 to {MOST_EPISODES}")
+        if not (k.isascii() and k.isdigit() and len(k) < 4 and 1 <= int(k) <= MOST_EPISODES):
+            raise HTTPException(400, f"k must be a whole number from 1 to {MOST_EPISODES}")
         found = await self._episodes.recall(await self._vector(query), int(k), user_id=user_id) if query else []
         episodes = [
             {
@@ -144,6 +144,10 @@ def _text(body: dict[str, Any], name: str) -> str:
     value = body.get(name)
     if not isinstance(value, str):
         raise HTTPException(400, f"{name} must be a string; send key and value, or session_id and summary")
+    try:
+        refuse_surrogates(name, value)  # JSON can write half an emoji, which no store takes
+    except ValueError as error:
+        raise HTTPException(400, str(error)) from error
     return value
 
 
