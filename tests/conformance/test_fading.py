@@ -245,6 +245,22 @@ async def test_a_restored_memory_is_what_and_where_it_was_and_weighs_1_from_toda
     assert (await store.fade()).stay == 0
 
 
+async def test_every_memory_keeps_its_own_vector_when_others_leave_and_return(store, clock):
+    vectors = {f"s{i}": (1.0, float(i)) for i in range(20)}
+    for i, (name, vector) in enumerate(vectors.items()):
+        await store.remember(record(session_id=name, embedding=vector, created_at=EVENING + timedelta(days=i % 3)))
+    clock.advance(days=91)
+    gone = [one.session_id for one in (await store.fade()).archived]
+    assert len(gone) == 14
+    for back in ([], gone[:5], gone[5:]):
+        for name in back:
+            await store.restore("ann", name)
+        away = await kept_for_audit(store)
+        for name in vectors.keys() - set(away):
+            (nearest,) = await store.recall(vectors[name], 1, user_id="ann")
+            assert (nearest.session_id, nearest.score) == (name, 1.0)
+
+
 async def test_nothing_is_restored_that_is_active_or_unknown_or_another_users(store, clock):
     await remember(store, record("ann", "s1"), record("bob", "s2"))
     clock.advance(days=90)
