@@ -7,6 +7,7 @@ import random
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
 from uuid import uuid4
 
 import numpy as np
@@ -81,30 +82,31 @@ class Case:
 def everywhere(answer: MemoryLines, rng: random.Random) -> None:
     """Memory first, so that an empty stub starts no server; then each server. Wrong names the engine."""
     seed = rng.randrange(1 << 30)
-    run(_bounded("memory", answer, InMemoryEpisodicStore(), seed))
+    cases = _cases(seed)
+    run(_bounded("memory", answer, InMemoryEpisodicStore(), cases))
     stores = servers.every_episodic_store(DIMENSIONS)
     try:
         for engine, store in stores.items():
             if engine != "memory":
-                run(_bounded(engine, answer, store, seed))
+                run(_bounded(engine, answer, store, cases))
     finally:
         for store in stores.values():
             if close := getattr(store, "close", None):
                 run(close())
 
 
-async def _bounded(engine: str, answer: MemoryLines, store: EpisodicStore, seed: int) -> None:
+async def _bounded(engine: str, answer: MemoryLines, store: EpisodicStore, cases: list[Case]) -> None:
     try:
-        await asyncio.wait_for(_hold(answer, store, random.Random(seed)), LIMIT_S)
+        await asyncio.wait_for(_hold(answer, store, cases), LIMIT_S)
     except Wrong as wrong:
         raise Wrong(f"{wrong} (engine: {engine})") from None
     except TimeoutError:
         raise Wrong(f"On {engine} it was still running after {LIMIT_S} s.") from None
 
 
-async def _hold(answer: MemoryLines, store: EpisodicStore, rng: random.Random) -> None:
-    for _ in range(3):
-        user, case = f"exercise-{uuid4().hex}", clear_case(rng)
+async def _hold(answer: MemoryLines, store: EpisodicStore, cases: list[Case]) -> None:
+    for case in cases:
+        user = f"exercise-{uuid4().hex}"
         other = f"{user}-other"
         try:
             await _remember(store, user, case.texts, case.days)
@@ -123,6 +125,12 @@ async def _remember(store: EpisodicStore, user: str, texts: list[str], days: lis
         await store.remember(EpisodicRecord(user, f"s{i}", text, vector, day))
 
 
+@cache
+def _cases(seed: int) -> list[Case]:
+    rng = random.Random(seed)
+    return [clear_case(rng) for _ in range(3)]
+
+
 def clear_case(rng: random.Random) -> Case:
     """Drawn until the right lines and those of each mistake all differ, and no score is near a boundary."""
     for _ in range(10_000):
@@ -136,9 +144,10 @@ def clear_case(rng: random.Random) -> Case:
             continue
         least = float(np.median(cosines[[row for row, _ in ranking[:PICKS]]]))
         case = Case(texts, days, question, least, cosines, [row for row, _ in ranking])
+        if len(case.right) < NEWEST or np.abs(cosines - least).min() <= GAP:
+            continue
         outcomes = [case.right, *case.mistakes().values()]
-        distinct = len({frozenset(lines) for lines in outcomes}) == len(outcomes)
-        if distinct and len(case.right) == NEWEST and np.abs(cosines - least).min() > GAP:
+        if len({frozenset(lines) for lines in outcomes}) == len(outcomes):
             return case
     raise AssertionError("no clear case in 10,000 draws")
 
@@ -154,7 +163,8 @@ async def _judge(answer: MemoryLines, store: EpisodicStore, user: str, case: Cas
         raise Wrong(f"Another user's memory is in the answer. {what}")
     if sorted(got) == sorted(case.right):
         raise Wrong(f"The right lines, but the newest has to come first. {what}")
-    if [line.partition("] ")[2] for line in got] == [line.partition("] ")[2] for line in case.right]:
+    texts = [line.partition("] ")[2] for line in case.right]
+    if len(got) == len(texts) and all(line.endswith(text) for line, text in zip(got, texts, strict=True)):
         raise Wrong(f"The right memories, but a line reads [2026-03-01] text. {what}")
     for why, lines in case.mistakes().items():
         if got == lines:
