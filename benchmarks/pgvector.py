@@ -54,7 +54,7 @@ def rows() -> Iterator[Row]:
                 yield from _recall(runner, server.url, table, count)
             finally:
                 with psycopg.connect(server.url, autocommit=True) as connection:
-                    connection.execute(f"DROP TABLE IF EXISTS {table}")
+                    connection.execute(f"DROP TABLE IF EXISTS {table}, {table}_archive")
 
 
 async def _first_answer(url: str) -> None:

@@ -58,4 +58,4 @@ def scores(url: str, name: str, query: NDArray[np.float32]) -> dict[str, float]:
 
 def drop(url: str, name: str) -> None:
     with connect(url) as connection:
-        connection.execute(f"DROP TABLE IF EXISTS {name}")
+        connection.execute(f"DROP TABLE IF EXISTS {name}, {name}_archive")

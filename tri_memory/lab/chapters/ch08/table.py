@@ -108,7 +108,7 @@ class EpisodeTable:
     def drop(self) -> None:
         if not self.connection.closed:
             self.store.close()
-            self.connection.execute(f"DROP TABLE IF EXISTS {self.name}")
+            self.connection.execute(f"DROP TABLE IF EXISTS {self.name}, {self.name}_archive")
             self.connection.close()
 
 
