@@ -219,6 +219,12 @@ def test_the_loop_keeps_the_unneeded_alive_only_where_injections_count(lives):
     assert len(loop.plot(lives).axes) == 2
 
 
+def test_the_loop_asks_only_what_the_needed_visits_answer_alone():
+    gold = np.array([[1, 0, 0], [1, 1, 0], [0, 1, 1], [0, 0, 0]], bool)
+    assert loop.answered_by(gold, np.array([True, True, False])).tolist() == [0, 1]
+    assert loop.answered_by(gold, np.array([False, False, False])).tolist() == []
+
+
 def test_the_loop_gives_the_same_for_the_same_seed_and_another_for_another(lives):
     again = loop.simulate(asked("en"), loop.INJECTED, seed=1)
     its = lives[(lives.language == "English") & (lives.counts == loop.INJECTED)]
@@ -314,6 +320,12 @@ def test_in_a_closed_archive_nothing_comes_back_and_in_an_open_one_two_uses_brin
     assert opened[201]
     assert not opened[200]
     assert not floor.recalled_on(late, 0.0, floor.OPEN)[201]
+
+
+def test_a_memory_at_exactly_the_line_is_recalled_and_one_below_it_is_not():
+    shown = floor.recalled_on(frozenset({35, 65, 95}), 0.3, floor.CLOSED)
+    assert all(shown[:150])
+    assert not any(shown[150:])
 
 
 def test_the_floor_matters_only_where_an_archived_memory_may_be_used():

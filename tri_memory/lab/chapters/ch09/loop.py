@@ -11,6 +11,7 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from tri_memory.lab.chapters.ch09.ranking import Asked, asked
 from tri_memory.lab.datasets import LANGUAGES
@@ -29,7 +30,7 @@ def simulate(its: Asked, counts: str, seed: int) -> pd.DataFrame:
     gold, n = its.corpus.gold, len(its.ages)
     needed = np.zeros(n, bool)
     needed[random.permutation(n)[: n // 2]] = True
-    pool = np.flatnonzero((gold & needed).any(axis=1) & ~(gold & ~needed).any(axis=1))
+    pool = answered_by(gold, needed)
     used: list[list[float]] = [[] for _ in range(n)]
     rows = []
     for day in range(DAYS + 1):
@@ -43,6 +44,11 @@ def simulate(its: Asked, counts: str, seed: int) -> pd.DataFrame:
                     used[memory].append(day)
         rows.append((day, int((alive & needed).sum()), int((alive & ~needed).sum()), hits / A_DAY))
     return pd.DataFrame(rows, columns=["day", "needed", "unneeded", "answered"]).assign(counts=counts, seed=seed)
+
+
+def answered_by(gold: NDArray[np.bool_], needed: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """The numbers of the questions whose gold sessions are all among the needed ones; `gold` (questions, sessions)."""
+    return np.flatnonzero(gold.any(axis=1) & ~(gold & ~needed).any(axis=1))
 
 
 def lives(seeds: Iterable[int]) -> pd.DataFrame:
