@@ -28,4 +28,4 @@ async def on_both(
             }
     finally:
         with psycopg.connect(url, autocommit=True, connect_timeout=10) as connection:
-            connection.execute(f"DROP TABLE IF EXISTS {table}")
+            connection.execute(f"DROP TABLE IF EXISTS {table}, {table}_archive")

@@ -49,8 +49,9 @@ def _rows(
     by_cosine: list[tuple[int, float]],
     by_words: list[tuple[int, float]],
 ) -> list[tuple[object, ...]]:
-    # fuse breaks ties by row, and hybrid_recall's rows are places by cosine: number them the same way here.
+    # hybrid_recall's rows are places by cosine, and equal scores come in order of row: number them the same way here.
     place = {row: i for i, (row, _) in enumerate(by_cosine)}
+    by_words = sorted(by_words, key=lambda pair: (-pair[1], place[pair[0]]))
     fused = fuse([(i, 0.0) for i in range(len(by_cosine))], [(place[row], 0.0) for row, _ in by_words])
     orders = (
         [row for row, _ in by_cosine],
