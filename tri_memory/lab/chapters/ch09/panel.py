@@ -82,7 +82,9 @@ def draw(its: Faded) -> Figure:
         kept = not is_archived(weight)
         face = COLOURS[its.name] if kept else "white"
         ax.plot(age, weight, "o", markersize=11, markerfacecolor=face, markeredgecolor=COLOURS[its.name])
-        ax.annotate(day, (age, weight), xytext=(5, 9), textcoords="offset points", fontsize=11)
+        right, to = ("right", (8, 12)) if age > 160 else ("left", (5, 9))
+        white = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1}
+        ax.annotate(day, (age, weight), xytext=to, textcoords="offset points", ha=right, fontsize=11, bbox=white)
     ax.set_ylim(0, 1.12)
     return figure
 
