@@ -136,6 +136,8 @@ def _may_stand_in(item: dict[str, Any], role: str) -> bool:
     """Whether a turn of this role can hold it: nobody becomes somebody else by what he writes."""
     if _kind(item) == "message":
         return _ROLES.get(str(item.get("role"))) == role
+    if not isinstance(item["type"], str):
+        return False
     return role == ("tool" if _is_output(item) else "assistant")
 
 
