@@ -63,6 +63,8 @@ async def test_the_newest_statement_comes_first_and_of_equals_the_newest_record(
     for entity in ("a", "b", "c"):
         await store.put("ann", "case", entity, {})
     assert ids(await store.find("ann")) == ["c", "b", "a"]
+    await store.put("ann", "case", "a", {"again": True})  # a change, at the same moment, is no newer record
+    assert ids(await store.find("ann")) == ["c", "b", "a"]
     clock.advance(seconds=1)
     await store.put("ann", "case", "a", {"again": True})
     assert ids(await store.find("ann")) == ["a", "c", "b"]
@@ -290,6 +292,20 @@ async def test_purge_deletes_what_has_been_inactive_since_before_and_nothing_els
     assert await store.version("cem") != 0
 
 
+async def test_a_purge_leaves_what_is_needed_to_refuse_a_job_from_before_a_later_forgetting(store, clock):
+    await store.forget("ann")
+    await store.put("bob", "case", "1", {})
+    await store.forget("bob")
+    assert await store.purge(START) == 0
+    for user in ("ann", "bob"):
+        assert await store.version(user) != 0
+        with pytest.raises(Forgotten):
+            await store.put(user, "case", "1", {}, began_at=START)
+    clock.advance(days=1)
+    assert await store.purge(clock()) == 1
+    assert await store.version("ann") == await store.version("bob") == 0
+
+
 async def test_a_queued_job_from_before_forget_is_refused_and_one_from_after_is_not(store, clock):
     for said in (START - timedelta(days=1), START):
         await store.forget("ann")
@@ -320,6 +336,58 @@ async def test_a_queued_job_does_not_bring_back_the_record_that_was_put_away_sin
     with pytest.raises(Forgotten, match="before its record was put away"):
         await store.put("ann", "case", "1", {"n": 2}, began_at=START + timedelta(minutes=5))
     assert await store.find("ann") == []
+
+
+async def test_whatever_is_called_the_engine_answers_as_the_one_in_memory(store, clock):
+    """Six hundred random calls under a clock that mostly goes on and sometimes back: the same records and errors."""
+    rng = random.Random(20260302)
+    memory = InMemoryUserMemoryStore(clock=clock)
+
+    def call():
+        user, entity = rng.choice(["ann", "bob"]), rng.choice("abc")
+        kind = rng.choice(["case", "device"])
+        moment = clock() + timedelta(minutes=rng.randrange(-60, 10))
+        match rng.randrange(20):
+            case 0:
+                return "forget", [user], {}
+            case 1:
+                return "deactivate", [user], {}
+            case 2:
+                return "purge", [moment], {}
+            case 3 | 4 | 5 | 6 | 7:
+                return "put", [user, kind, entity, {"n": rng.randrange(100)}], {"began_at": moment}
+            case 8 | 9 | 10 | 11:
+                return "put", [user, kind, entity, {"n": rng.randrange(100)}], {}
+            case 12 | 13:
+                return "find", [user], {"since": moment, "memory_type": kind}
+            case _:
+                return "find", [user], {"limit": rng.randrange(1, 8)}
+
+    async def answer(engine, name, arguments, options):
+        users = ("ann", "bob")
+        before = [await engine.version(user) for user in users]
+        try:
+            result = await getattr(engine, name)(*arguments, **options)
+        except Forgotten as error:
+            result = str(error)
+        return result, [await engine.version(user) == version for user, version in zip(users, before, strict=True)]
+
+    seen = set()
+    for _ in range(600):
+        clock.advance(minutes=rng.choice([0, 0, 1, 5, 30, -20]))
+        name, arguments, options = call()
+        expected = await answer(memory, name, arguments, options)
+        assert await answer(store, name, arguments, options) == expected, (name, arguments, options)
+        seen.add((name, type(expected[0]).__name__, bool(expected[0])))
+    assert seen >= {
+        ("put", "UserMemory", True),
+        ("put", "str", True),
+        ("find", "list", True),
+        ("find", "list", False),
+        ("purge", "int", True),
+        ("forget", "int", True),
+        ("deactivate", "int", True),
+    }
 
 
 class HeldUp:
