@@ -105,15 +105,14 @@ for row, score in fused:
 
 # %% [markdown]
 # - Boots are third by meaning and first by words, and win by a hair. The harness is in one list and comes last.
-# - The best score there can be is 2/61 = 0.033. So what does a threshold of 0.65 say about it? Nothing, and the types
-#   say so:
+# - The best score there can be is 2/61 = 0.033. So what does a threshold of 0.65 say about it? Nothing, and the score
+#   refuses to be compared:
 
 # %%
-for wrong in (lambda: fused[0][1] >= 0.65, lambda: Gate(fused[0][1], "usem3")):
-    try:
-        wrong()
-    except TypeError as error:
-        print("TypeError:", error, "\n")
+try:
+    print(fused[0][1] >= 0.65)
+except TypeError as error:
+    print("TypeError:", error)
 
 # %% [markdown]
 # - The order comes from the fused score. The verdict comes from the cosine of the same memory.
@@ -426,7 +425,7 @@ async def memory_lines(
 # %% tags=["solution"]
 import asyncio
 
-from tri_memory.recall.lexical import LexicalIndex
+from tri_memory.recall import lexical
 
 
 async def memory_lines(
@@ -439,7 +438,8 @@ async def memory_lines(
     """
     rows = await asyncio.to_thread(embedder.encode, [question])
     everything = await store.recall(rows[0], 1_000, user_id=user)
-    ranking = LexicalIndex([one.summary for one in everything]).rank(question, picks)
+    words = lexical.LexicalIndex([one.summary for one in everything])
+    ranking = words.rank(question, picks)
     kept = [everything[row] for row, _ in ranking if everything[row].score >= least]
     kept.sort(key=lambda one: one.created_at, reverse=True)
     return [f"[{one.created_at:%Y-%m-%d}] {one.summary}" for one in kept[:newest]]

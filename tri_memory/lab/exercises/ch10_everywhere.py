@@ -128,7 +128,7 @@ async def _remember(store: EpisodicStore, user: str, texts: list[str], days: lis
 @cache
 def _cases(seed: int) -> list[Case]:
     rng = random.Random(seed)
-    return [clear_case(rng) for _ in range(3)]
+    return [clear_case(rng) for _ in range(2)]
 
 
 def clear_case(rng: random.Random) -> Case:

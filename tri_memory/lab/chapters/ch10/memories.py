@@ -38,10 +38,13 @@ class Asked(NamedTuple):
     about: str = ""  # the kit's own word for it, such as "exact_id"
 
 
+_data = cache(datasets.load)
+
+
 @cache
 def memories_of(user: str) -> tuple[Memory, ...]:
     """About 27 a person, oldest first: a turn of the user begins one."""
-    return tuple(each for visit in datasets.load(user[:2]).of(user) for each in _exchanges(visit))
+    return tuple(each for visit in _data(user[:2]).of(user) for each in _exchanges(visit))
 
 
 def _exchanges(visit: datasets.Session) -> Iterable[Memory]:
@@ -64,7 +67,7 @@ def _said(turn: ChatTurn) -> str:
 def asked_of(user: str) -> tuple[Asked, ...]:
     """The person's own questions, those among them that nothing answers, and as far ones all answerable questions of
     somebody who came about another thing (the next trade, same number)."""
-    data = datasets.load(user[:2])
+    data = _data(user[:2])
     own = [_own(each, user) for each in data.questions if each.user_id == user]
     other = _somebody_else(data, user)
     far = [
@@ -88,7 +91,7 @@ def _somebody_else(data: Dataset, user: str) -> str:
 
 def users(language: str) -> list[str]:
     """The twelve of `"en"` or `"zh"`."""
-    return datasets.load(language).users()
+    return _data(language).users()
 
 
 async def fill(store: EpisodicStore, user: str, embedder: Embedder) -> EpisodicStore:

@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from tri_memory.lab.chapters.ch07.searches import USE
 from tri_memory.lab.chapters.ch10.gated import K, of, questions, rates
 from tri_memory.lab.chapters.ch10.kept import embedders
 from tri_memory.lab.chapters.ch10.memories import ANSWERED, FAR, LANGUAGES, NEAR, Asked, asked_of, memories_of, users
@@ -126,7 +127,7 @@ def gate_panel() -> Panel:
         say,
         [
             Choice("question", list(picked()), label="question"),
-            Choice("embedder", [*reversed(embedders("English"))], label="embedder"),
+            Choice("embedder", sorted(embedders("English"), key=lambda name: name != USE), label="embedder"),
             Slider("threshold", 0, 0.7, 0.2, 0.02, label="threshold", unit="cosine"),
         ],
         title="What the gate lets in",
