@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tri_memory import InMemoryEpisodicStore, ManualClock
 from tri_memory.contracts import EpisodicRecord
 from tri_memory.embedding import HashingEmbedder
+from tri_memory.entity.extract import extract as extract_entities
 from tri_memory.entity.memory import InMemoryUserMemoryStore
 from tri_memory.entity.structured import Recalled, structured_recall
 
@@ -220,6 +221,23 @@ async def test_exactly_the_named_recent_records_of_the_user_are_found(puts, numb
     assert found.how == ("exact" if expected else "nothing")
     times = [one.updated_at for one in found.memories]
     assert times == sorted(times, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("Order #BX-2207 came without the pump.", "Any news of order #bx 2207?"),
+        ("订单号BX2207还没到", "ＢＸ-2207 怎么样了？"),
+        ("Order #BX-2207 came without the pump.", "订单号BX2207还没到吗"),
+    ],
+)
+async def test_with_the_kits_rules_an_id_is_found_in_whatever_spelling_it_is_asked_for(house, said, asked):
+    [entity] = [one for one in extract_entities(said) if one.kind == "CASE_ID"]
+    await house.memories.put("ann", "case", entity.value, {"said": said})
+    options = {"user_id": "ann", "memories": house.memories, "clock": house.clock}
+    found = await structured_recall(asked, **options)
+    assert (found.how, [one.content for one in found.memories]) == ("exact", [{"said": said}])
+    assert (await structured_recall("上次那个怎么样了？", **options)).how == "nothing"
 
 
 async def test_a_vector_takes_the_nearest_number_where_the_lookup_takes_the_right_one_or_none(house):

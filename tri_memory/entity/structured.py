@@ -19,6 +19,7 @@ from tri_memory.clock import Clock, system_clock
 from tri_memory.contracts import EpisodicStore, Recollection, require_count, require_text, shown
 from tri_memory.embedding import Embedder
 from tri_memory.entity.content import sessions_of
+from tri_memory.entity.extract import extract as extract_entities
 from tri_memory.entity.records import MemoryType, UserMemory, UserMemoryStore, now_of, tidy_entity
 
 TYPE_OF: dict[str, MemoryType] = {"CASE_ID": "case", "DEVICE_ID": "device"}  # an entity's kind -> what it is kept as
@@ -56,13 +57,14 @@ async def structured_recall(
     memories: UserMemoryStore,
     episodes: EpisodicStore | None = None,
     embedder: Embedder | None = None,
-    extract: Callable[[str], Iterable[Named]],
+    extract: Callable[[str], Iterable[Named]] = extract_entities,
     clock: Clock = system_clock,
     days: int = 7,
     k: int = 3,
 ) -> Recalled:
     """The user's cases and devices that the question names, of the last `days` days by `clock`, with their content and
-    the episodes of the sessions that the content names (`session_id`, `session_ids`).
+    the episodes of the sessions that the content names (`session_id`, `session_ids`). A record is found under the
+    `value` that `extract` gives, so it should be put under that, too.
 
     Where it names none of either, the `k` nearest episodes. Where it names some and this user has none of them,
     nothing: what is near to an id is another id. Episodes need `episodes` and `embedder`; without, they are left out.
