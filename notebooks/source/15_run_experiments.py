@@ -119,12 +119,12 @@ print(
 # - *nDCG*: every hit counts, the later the less (1 / log2(1 + place)), divided by what the best order would get.
 
 # %%
-english = evaluate(load("en"))
-english
+report_en = evaluate(load("en"))
+report_en
 
 # %%
-chinese = evaluate(load("zh"), embedder=usual())
-chinese
+report_zh = evaluate(load("zh"), embedder=usual())
+report_zh
 
 # %% [markdown]
 # Read a line from left to right.
@@ -142,7 +142,7 @@ chinese
 # *difference*, question by question, and its interval.
 
 # %%
-both = {"en": english, "zh": chinese}
+both = {"en": report_en, "zh": report_zh}
 rivals = [NEWEST, BM25, COSINE, FUSION]
 compared = ahead(both, CONVERSATION, rivals, "any@10")
 compared.round(1)
@@ -159,7 +159,7 @@ picture(
 )
 
 # %%
-english.by_kind("any@10").round(2).T
+report_en.by_kind("any@10").round(2).T
 
 # %% [markdown]
 # - A filled dot is a clear lead: its interval leaves 0 out. A hollow one says that these people can't tell.
@@ -259,12 +259,11 @@ def tried(language, method, k, seed):
     return ranked.of_person(language, method, k, seed)
 
 
-methods = [NEWEST, BM25, COSINE, CONVERSATION, EVERYTHING]
-ks = [1, 2, 3, 5, 10, 20, 40]
+methods = (NEWEST, BM25, COSINE, CONVERSATION, EVERYTHING)
+ks = (1, 2, 3, 5, 10, 20, 40)
+grid = {"language": ("en",), "method": methods, "k": ks}
 started = time.perf_counter()
-english_runs = sweep(
-    tried, {"language": ["en"], "method": methods, "k": ks}, seeds=12, cache=own_folder()
-)
+english_runs = sweep(tried, grid, seeds=12, cache=own_folder())
 print(f"{len(english_runs)} cells in {time.perf_counter() - started:.1f} s")
 english_runs.head(3)
 
@@ -278,9 +277,7 @@ english_runs.head(3)
 
 # %%
 started = time.perf_counter()
-again = sweep(
-    tried, {"language": ["en"], "method": methods, "k": ks}, seeds=12, cache=own_folder()
-)
+again = sweep(tried, grid, seeds=12, cache=own_folder())
 print(f"the same from the cache: {time.perf_counter() - started:.1f} s")
 same = again.drop(columns="seconds").equals(english_runs.drop(columns="seconds"))
 print("the same results:", same)
@@ -293,24 +290,15 @@ print("the same results:", same)
 # from dask.distributed import Client
 #
 # with Client("tcp://scheduler:8786") as client:
-#     table = sweep(tried, {"language": …}, seeds=12, jobs=client.get_executor())
+#     table = sweep(tried, grid, seeds=12, jobs=client.get_executor())
 # ```
 
 # %%
 with ThreadPoolExecutor(2) as threads:
-    chinese_runs = sweep(
-        tried,
-        {"language": ["zh"], "method": methods, "k": ks},
-        seeds=12,
-        jobs=threads,
-        cache=own_folder(),
-    )
-    broken = sweep(
-        tried,
-        {"language": ["zh"], "method": methods, "k": [0, 5]},
-        jobs=threads,
-        cache=False,
-    )
+    chinese = grid | {"language": ("zh",)}
+    chinese_runs = sweep(tried, chinese, seeds=12, jobs=threads, cache=own_folder())
+    nonsense = chinese | {"k": (0, 5)}
+    broken = sweep(tried, nonsense, jobs=threads, cache=False)
 runs = {"en": english_runs, "zh": chinese_runs}
 broken[["method", "k", "recall", "error"]].head(4)
 

@@ -50,5 +50,5 @@ def plot_ahead(tables: Mapping[str, pd.DataFrame], xlabel: str) -> Figure:
     figure.supxlabel(xlabel, fontsize="medium")
     handles, labels = every[0].get_legend_handles_labels()
     once = dict(zip(labels, handles, strict=True))
-    figure.legend(once.values(), once.keys(), loc="outside lower center", ncols=2)
+    figure.legend(once.values(), once.keys(), loc="outside upper right", ncols=2)
     return figure
