@@ -311,7 +311,7 @@ print(f"judging 30 candidates: {resolution.gate_ms():.3f} ms")
 # %% [markdown]
 # - A gate adds no knowledge; it takes memories away. Two of five unsolved cases would have failed only because wrong
 #   memories stood in the prompt.
-# - Judging is arithmetic on numbers that are already there. Milliseconds come from embedding the question, which a recall
+# - Judging is arithmetic on numbers that are already there. The milliseconds go into embedding and ranking, which a recall
 #   without a gate needs as well.
 #
 # Then the experiment. The built-in model answers every own question with what went in. *right*: it says all facts of the

@@ -165,6 +165,8 @@ def test_the_gate_comes_first_and_then_the_first_k_in_fused_order():
 def test_the_rates_divide_what_they_say():
     rates = gated.rates(gated.questions(SMALL, 0.4, k=3))
     assert rates == {"precision": pytest.approx(50), "recall": 50, NEAR: 100, FAR: 0}
+    open_ = gated.rates(gated.questions(SMALL, 0.1, k=3))  # what goes in for another topic is no part of precision
+    assert open_ == {"precision": pytest.approx(60), "recall": 100, NEAR: 100, FAR: 100}
     assert math.isnan(gated.rates(gated.questions(SMALL, 0.9))["precision"])
 
 

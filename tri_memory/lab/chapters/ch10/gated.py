@@ -16,7 +16,7 @@ from tri_memory.recall.calibration import Pair, threshold_for
 K = 3  # memories that go into a prompt at most
 SEEN = 10  # of the fused order, on which a threshold is calibrated: what a gate has to decide about
 RATES = ("precision", "recall", NEAR, FAR)
-STEPS = tuple(np.round(np.arange(-0.1, 0.8001, 0.02), 2).tolist())
+STEPS = tuple(np.round(np.arange(-0.06, 0.7401, 0.02), 2).tolist())
 DRAWS = 2_000
 FEW = 20  # memories in the prompts of all people together
 
