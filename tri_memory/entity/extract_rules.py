@@ -11,8 +11,8 @@ from __future__ import annotations
 from tri_memory.entity.preference_rules import PREFERENCES
 from tri_memory.entity.rule import Rule, code, phone, plain
 
-# What an id looks like. It ends where no letter, digit or hyphen goes on.
-_LEFT, _RIGHT = r"(?<![\w-])", r"(?![\w]|-\w|[.:]\d)"
+# What an id looks like. It ends where no letter, digit, hyphen or combining mark goes on.
+_LEFT, _RIGHT = r"(?<![\w-])", r"(?![\w\u0300-\u036f\u20d0-\u20ff]|-\w|[.:]\d)"
 _NOT = (  # standards, and words before a number
     r"(?!(?:ISO|DIN|EN|IEC|IEEE|ANSI|GB|RFC|SHA|AES|MD|UTF|HTTP|CVE|COVID|USB|GPT|UTC|GMT|EU|UK|US)[- ]?\d)"
     r"(?!(?:in|on|at|for|by|of|to|from|is|was|the|and|or|no|my|has|than|over|until|till|about|since)[ -])"
@@ -38,6 +38,7 @@ _CASE_ZH = r"(?:订单|工单|[退换补报维运快][^\s\d,。]{0,2}单|合同|
 _THING_ZH = r"(?:序列|设备|机身|机器|机|资产|铭牌|批次)"
 _PERSON_ZH = r"(?:会员|客户|用户|员工|工|学|准考证|考|护照|病历)"
 _IS = r"(?: (?:is|was|are|says|it's)\b)?[ :#=(\"']{1,4}"
+_CALL = r"_\w{1,20}\([\"']?"  # of a tool, as in order_lookup(
 _NUMBER = rf"(?: ?\b(?:number|no\.?|num|code|id){_IS}| ?#{{1,2}} ?)"
 _HAO = r"(?:号码?|编号)(?:是|为)?[ :#]{0,3}"
 _NEAR = r"\b[^\n.!?;\d]{0,45}?"
@@ -128,16 +129,16 @@ IDS = (
     Rule(
         "a thing and its id",
         "DEVICE_ID",
-        rf"(?:{_THING}{_IS}|(?:序列|标签)[ :]{{0,2}}|\b(?:device|serial|asset)_\w{{1,20}}\([\"']?){NAMED}",
+        rf"(?:{_THING}{_IS}|(?:序列|标签|批次|批号)[ :]{{0,2}}|\b(?:device|serial|asset|recall){_CALL}){NAMED}",
         code,
         0.9,
-        ("Serial [KW-448120].", "serial_check([TN-40913])", "device [lft2093]"),
+        ("Serial [KW-448120].", "serial_check([TN-40913])", "device [lft2093]", "烧制批次 [G-2603]"),
         ("unit off", "device_lookup(17号泵)", "a machine from 2019"),
     ),
     Rule(
         "an affair and its id",
         "CASE_ID",
-        rf"(?:{_CASE}{_IS}|{_CASE_ZH}[ :]{{0,2}}|\b(?:order|case|booking|refund)_\w{{1,20}}\([\"']?){NAMED}",
+        rf"(?:{_CASE}{_IS}|{_CASE_ZH}[ :]{{0,2}}|\b(?:order|case|booking|refund){_CALL}){NAMED}",
         code,
         0.9,
         ("the quote is [Q-664]", "order [bx2207]", "工单[MT-3359]，", "order_lookup([BX-2207])"),
