@@ -5,6 +5,7 @@ from __future__ import annotations
 from uuid import uuid4
 
 import psycopg
+from psycopg import sql
 
 from tri_memory import InMemoryEpisodicStore, PgVectorEpisodicStore
 from tri_memory.embedding import Embedder
@@ -27,5 +28,15 @@ async def on_both(
                 for engine, store in (("memory", memory), ("Postgres", postgres))
             }
     finally:
-        with psycopg.connect(url, autocommit=True, connect_timeout=10) as connection:
-            connection.execute(f"DROP TABLE IF EXISTS {table}, {table}_archive")
+        _drop(url, table)
+
+
+def _drop(url: str, table: str) -> None:
+    """The table and those that the store keeps beside it, whose names begin with its own."""
+    with psycopg.connect(url, autocommit=True, connect_timeout=10) as connection:
+        found = connection.execute(
+            "SELECT tablename FROM pg_tables WHERE schemaname = current_schema() AND starts_with(tablename, %s)",
+            [table],
+        ).fetchall()
+        for (name,) in found:
+            connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(sql.Identifier(name)))
