@@ -69,8 +69,9 @@ class UserMemoryStore(Protocol):
     ) -> UserMemory:
         """Write, or replace the whole content and keep `created_at`; the record that stands now.
 
-        `began_at` is when it was said, for what waits in a queue; without it, the call's beginning. The newer statement
-        stands, whichever is written first. Raises Forgotten, and writes nothing, where it was said before `forget`.
+        `began_at` is when it was said, for what waits in a queue; without it, the call's beginning, which a task that
+        was only created has not reached. The newer statement stands, whichever is written first. Raises Forgotten, and
+        writes nothing, where it was said before `forget`.
         ValueError for ids that are blank or longer than 256 characters, and content that is no JSON object, has a NaN,
         NUL or lone surrogate in it, is larger than 1 MB, or names the user's id as a session's.
         """
