@@ -224,7 +224,7 @@ def _longest_repeat(parsed: Any) -> int:
         ("A1-", 0),
         ("BX-2207 ", MEGABYTE // 8),
         ("serial aaa ", 0),
-        ("and I like a b ", 1),
+        ("and I like a b ", MEGABYTE // 15),
         ("a.", 0),
         ("序列号", 0),
         ("<memory ", 0),

@@ -69,6 +69,7 @@ class SpacyExtractor:
     def _entity(self, span: Any) -> Entity:
         kind, text = self._labels[span.label_], span.text
         folded = unicodedata.normalize("NFKC", text)
-        is_code = folded.isascii() and kind != "PREFERENCE" and span.label_ not in NAMES
-        value = (code(folded) if is_code else "") or plain(folded)
+        has_digit = folded.isascii() and any(map(str.isdigit, folded))  # 17号泵 and 17号梯 are two things, not two 17
+        is_code = has_digit and kind != "PREFERENCE" and span.label_ not in NAMES
+        value = code(folded) if is_code else plain(folded)
         return Entity(kind, text, value, span.start_char, span.end_char, self._confidence)
