@@ -46,7 +46,9 @@ def kinds(m: Any) -> list[list[Any]]:
         [m.HumanMessage(IMAGE), m.AIMessage([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}])],
         [m.HumanMessage("hi", name="ann"), m.AIMessage("x", additional_kwargs={"audio": {"id": "a1"}})],
         [m.HumanMessage(MARK + "{}"), m.AIMessage(MARK), m.SystemMessage(MARK + '{"type":"human"}')],
-        two_calls(m),
+        [m.HumanMessage(MARK + '{"type":"human","data":{"content":"x"}}'), *two_calls(m)],
+        [m.AIMessage("", tool_calls=[{"name": "save", "args": {"data": "x" * 5_000, "url": "data:,x"}, "id": "c"}])],
+        [m.HumanMessage([{"type": "note", "data": "short"}])],
         [
             m.AIMessage(
                 "",
@@ -58,7 +60,7 @@ def kinds(m: Any) -> list[list[Any]]:
     ]
 
 
-@pytest.mark.parametrize("kind", range(6))
+@pytest.mark.parametrize("kind", range(8))
 async def test_messages_come_back_as_they_were_both_ways(messages: Any, make_store: MakeStore, kind: int) -> None:
     said = kinds(messages)[kind]
     own = history(make_store())

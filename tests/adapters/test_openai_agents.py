@@ -61,6 +61,8 @@ KEPT = {
     "a text in a list": ({"role": "user", "content": [{"type": "input_text", "text": "hi"}]}, said("user", "hi")),
     "an image by URL": (IMAGE, IMAGE),
     "a text that begins like an envelope": (said("user", MARK + "{}"), said("user", MARK + "{}")),
+    "a text that is a whole envelope": (said("user", MARK + '{"role":"user","content":"x"}'),) * 2,
+    "a short piece of data": ({"type": "compaction", "id": "x", "data": "abc"},) * 2,
     "an approval that is asked for": ({"type": "mcp_approval_request", "id": "m1", "name": "x"},) * 2,
     "a function call, without its id": (call(), without_id(call())),
 }
@@ -100,6 +102,14 @@ async def test_calls_and_results_keep_their_ids_and_their_tool(make_store: MakeS
     ]
     expected = [without_id(call("c1")), without_id(call("c2", "weigh")), output("c2"), output("c1")]
     assert await session.get_items() == expected
+
+
+async def test_results_of_this_batch_and_of_the_one_before_find_their_tools_together(make_store: MakeStore) -> None:
+    store = make_store()
+    await OpenAISession(store, "s").add_items([call("c1")])
+    await OpenAISession(store, "s").add_items([call("c2", "weigh"), output("c2"), output("c1")])
+    names = [turn.tool_name for turn in await store.get_history("s")]
+    assert names == ["look_up", "weigh", "weigh", "look_up"]
 
 
 async def test_a_call_without_a_name_is_kept_under_its_kind() -> None:

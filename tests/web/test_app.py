@@ -22,7 +22,7 @@ class House:
 
     def __init__(self) -> None:
         self.clock = ManualClock(START)
-        self.tokens = MemoryTokens("s3cret-" * 5, clock=self.clock)
+        self.tokens = MemoryTokens("s3cret-" * 10, clock=self.clock)
         self.preferences, self.episodes = InMemoryPreferenceStore(), InMemoryEpisodicStore()
         stores: Any = {"preferences": self.preferences, "episodes": self.episodes}
         app = memory_app(self.tokens, embedder=HashingEmbedder(), clock=self.clock, **stores)
@@ -87,6 +87,7 @@ async def test_a_user_id_anywhere_else_must_be_the_tokens_own(house: House, othe
         await house.post("/forget", {"user_id": other}),
         await house.get("/recall", user_id=str(other)),
         await house.client.get("/recall?user_id=ann&user_id=bob", headers=house.signed("ann")),
+        await house.client.get("/recall?user_id=bob&user_id=ann", headers=house.signed("ann")),
         await house.get("/users/bob/recall"),
         await house.client.post("/forget?user_id=bob", headers=house.signed("ann")),
     ]

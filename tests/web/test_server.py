@@ -24,7 +24,7 @@ from tri_memory.web.middleware import MemoryTokenMiddleware, current_user
 from tri_memory.web.server import serve
 from tri_memory.web.token import MemoryTokens
 
-TOKENS = MemoryTokens("s3cret-" * 5)
+TOKENS = MemoryTokens("s3cret-" * 10)
 
 
 def application() -> Starlette:
@@ -90,7 +90,7 @@ def test_hostile_header_lines_are_answered_and_the_server_lives_on(
 
 
 def test_a_fastapi_application_is_served_too_and_renews_over_real_http() -> None:
-    app, tokens = FastAPI(), MemoryTokens("s3cret-" * 5, lifetime_s=60)
+    app, tokens = FastAPI(), MemoryTokens("s3cret-" * 10, lifetime_s=60)
     app.add_middleware(MemoryTokenMiddleware, tokens=tokens)
 
     @app.get("/me")
@@ -184,9 +184,17 @@ def test_a_stream_that_never_ends_does_not_keep_the_server_alive() -> None:
     async def stream(request: Any) -> StreamingResponse:
         return StreamingResponse(ticks())
 
+    seen: list[str] = []
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        yield
+        seen.append("down")
+
     before = len(own_threads())
     with contextlib.ExitStack() as left_open:
-        with serve(Starlette(routes=[Route("/", stream)]), stop_s=1) as url:
+        with serve(Starlette(routes=[Route("/", stream)], lifespan=lifespan), stop_s=1) as url:
             answer = left_open.enter_context(httpx.stream("GET", url))
             assert next(answer.iter_bytes()).startswith(b"tick")
         assert len(own_threads()) == before
+    assert seen == ["down"]
