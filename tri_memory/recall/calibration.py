@@ -63,14 +63,20 @@ def calibrate(pairs: Iterable[Pair], embedder: Embedder, *, precision: float | N
     given = [Pair(*pair) for pair in pairs]
     if not given:
         raise ValueError("calibration needs labelled pairs (query, text, relevant); got none")
-    queries = np.asarray(embedder.encode([pair.query for pair in given]), np.float64)
-    texts = np.asarray(embedder.encode([pair.text for pair in given]), np.float64)
+    queries, texts = _embedded(given, embedder)
     lengths = np.linalg.norm(queries, axis=1) * np.linalg.norm(texts, axis=1)
     if not lengths.all():
         at = int(np.argmin(lengths))
         raise ValueError(f"pair {at} has a blank text, which has no direction: {shown(tuple(given[at]))}")
     cosines = (queries * texts).sum(axis=1) / lengths
     return threshold_for(cosines, [pair.relevant for pair in given], embedder.name, precision=precision)
+
+
+def _embedded(pairs: Sequence[Pair], embedder: Embedder) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(n, d) queries and (n, d) texts; each text is encoded once, however many pairs it is in."""
+    row = {text: number for number, text in enumerate(dict.fromkeys(each for pair in pairs for each in pair[:2]))}
+    vectors = np.asarray(embedder.encode(list(row)), np.float64)
+    return vectors[[row[pair.query] for pair in pairs]], vectors[[row[pair.text] for pair in pairs]]
 
 
 def threshold_for(
