@@ -1,4 +1,7 @@
-"""`python -m benchmarks`: the table of ratios. The exit code is 0 whether or not a goal is reached."""
+"""`python -m benchmarks`: the table of ratios, then how well the kit recalls.
+
+The exit code is 0 whether or not a goal is reached.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import imports, pgvector, recall, redis_sessions, session
+from benchmarks import imports, pgvector, quality, ranking, recall, redis_sessions, session, sweep
 
 PEERS = ("langchain-core", "langchain-community", "langchain-redis", "openai-agents")
 
@@ -16,7 +19,7 @@ PEERS = ("langchain-core", "langchain-community", "langchain-redis", "openai-age
 def main() -> None:
     console = Console(width=150)
     table = Table("work", "ours (µs)", "beside", "theirs (µs)", "ratio", "goal", title=_machine())
-    for part in (session, recall, imports, redis_sessions, pgvector):
+    for part in (session, recall, ranking, sweep, imports, redis_sessions, pgvector):
         with console.status(f"measuring {part.__name__.split('.')[-1]}"):
             for row in part.rows():
                 mark = "" if row.reached else " (not reached)"
@@ -34,6 +37,8 @@ def main() -> None:
             console.print(f"{package} {version(package)}")
         except PackageNotFoundError:
             console.print(f"{package} is not installed here: pip install -r benchmarks/peers.txt to see it beside ours")
+    for quality_table in quality.tables():
+        console.print(quality_table)
 
 
 def _machine() -> str:

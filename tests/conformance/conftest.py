@@ -228,4 +228,4 @@ def own_table(url: str) -> Iterator[str]:
     table = f"t_{uuid4().hex}"
     yield table
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(f"DROP TABLE IF EXISTS {table}, {table}_users")
+        connection.execute(f"DROP TABLE IF EXISTS {table}, {table}_users, {table}_archive")
