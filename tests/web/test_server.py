@@ -118,6 +118,14 @@ def test_a_websocket_that_is_refused_gets_the_reason_over_real_http(url: str) ->
     assert answer[9:12] == b"401"
 
 
+async def test_it_is_started_and_asked_inside_a_running_loop_as_in_a_notebook() -> None:
+    with serve(application()) as url:
+        async with httpx.AsyncClient(base_url=url, headers={"X-Memory-Token": TOKENS.issue("ann")}) as client:
+            kept = [client.post("/remember", json={"key": f"k{i}", "value": "v"}) for i in range(20)]
+            assert {answer.status_code for answer in await asyncio.gather(*kept)} == {200}
+            assert len((await client.get("/recall")).json()["preferences"]) == 20
+
+
 def test_two_servers_at_once_have_ports_of_their_own_and_only_this_machine_reaches_them() -> None:
     with serve(application()) as one, serve(application()) as two:
         assert one != two
@@ -175,16 +183,20 @@ def test_an_application_that_is_never_ready_is_an_error_after_the_limit() -> Non
     assert len(own_threads()) == before
 
 
-def test_a_stream_that_never_ends_does_not_keep_the_server_alive() -> None:
+@pytest.mark.parametrize("kind", ["a stream", "an answer"])
+def test_what_never_ends_does_not_keep_the_server_alive_or_the_application_from_closing(kind: str) -> None:
+    seen: list[str] = []
+
     async def ticks() -> AsyncIterator[bytes]:
         while True:
             yield b"tick"
             await asyncio.sleep(0.01)
 
-    async def stream(request: Any) -> StreamingResponse:
+    async def endless(request: Any) -> StreamingResponse:
+        seen.append("asked")
+        if kind == "an answer":
+            await asyncio.sleep(3_600)
         return StreamingResponse(ticks())
-
-    seen: list[str] = []
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -192,9 +204,13 @@ def test_a_stream_that_never_ends_does_not_keep_the_server_alive() -> None:
         seen.append("down")
 
     before = len(own_threads())
-    with contextlib.ExitStack() as left_open:
-        with serve(Starlette(routes=[Route("/", stream)], lifespan=lifespan), stop_s=1) as url:
-            answer = left_open.enter_context(httpx.stream("GET", url))
-            assert next(answer.iter_bytes()).startswith(b"tick")
-        assert len(own_threads()) == before
-    assert seen == ["down"]
+    with serve(Starlette(routes=[Route("/", endless)], lifespan=lifespan), stop_s=1) as url:
+        where = urlsplit(url)
+        connection = socket.create_connection((where.hostname, where.port), timeout=10)
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: test\r\n\r\n")
+        end = time.monotonic() + 10
+        while not seen and time.monotonic() < end:
+            time.sleep(0.01)
+    connection.close()
+    assert len(own_threads()) == before
+    assert seen == ["asked", "down"]
