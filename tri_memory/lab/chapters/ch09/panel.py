@@ -78,13 +78,14 @@ def draw(its: Faded) -> Figure:
     archive_line(ax)
     for at in its.used_on:
         ax.plot(at, 0.02, "^", color=GREY, markersize=8)
-    for day, age, weight in its.visits:
+    for number, (day, age, weight) in enumerate(its.visits):
         kept = not is_archived(weight)
         face = COLOURS[its.name] if kept else "white"
         ax.plot(age, weight, "o", markersize=11, markerfacecolor=face, markeredgecolor=COLOURS[its.name])
-        right, to = ("right", (8, 12)) if age > 160 else ("left", (5, 9))
+        side, x = ("right", 8) if age > 160 else ("left", 5)
+        to = (x, 9 + 17 * (number % 2))  # neighbours that lie close don't write over each other
         white = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1}
-        ax.annotate(day, (age, weight), xytext=to, textcoords="offset points", ha=right, fontsize=11, bbox=white)
+        ax.annotate(day, (age, weight), xytext=to, textcoords="offset points", ha=side, fontsize=11, bbox=white)
     ax.set_ylim(0, 1.12)
     return figure
 
