@@ -1,8 +1,9 @@
 """A conversation with one user over the three layers of memory.
 
 Each turn: write what the user said; keep what it states about them (layer 2); recall earlier sessions (layer 3);
-assemble the prompt from the window (layer 1) and both; ask the model; write its answer. Ending a session archives it.
-A layer that isn't passed isn't there, and the chat does without: leave one out and see what it forgets.
+assemble the prompt from the window (layer 1) and both, within the budget; ask the model; write its answer. Ending a
+session archives it. A layer that isn't passed isn't there, and the chat does without: leave one out and see what it
+forgets. What a model only repeats from its prompt is neither kept nor archived nor counted as a use.
 """
 
 from __future__ import annotations
@@ -10,21 +11,25 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from urllib.parse import quote
 
+from tri_memory.agent.budget import LeftOut
+from tri_memory.agent.echoes import echoless, injected_sentences, without_fences
+from tri_memory.agent.known import Facts, Past, let_in, require_embedder, within
+from tri_memory.agent.known import Known as Known
 from tri_memory.agent.models import ChatModel, ModelError, PromptOnlyModel
 from tri_memory.agent.notice import notice
 from tri_memory.agent.notice_rules import RULES, Rule
 from tri_memory.agent.prompt import SYSTEM, Message, Section, assemble, sections
 from tri_memory.agent.summaries import never_blank, offline_summarizer, without_replies
+from tri_memory.agent.trace import Mask, Sink, Tracer, TurnTrace, process_mask
+from tri_memory.agent.word_counts import WordCounts
 from tri_memory.clock import Clock, system_clock
 from tri_memory.contracts import (
     ChatTurn,
     EpisodicRecord,
     EpisodicStore,
     PreferenceStore,
-    Recollection,
     SessionStore,
     SessionSummary,
     require_count,
@@ -34,18 +39,10 @@ from tri_memory.contracts import (
 from tri_memory.embedding import Embedder
 from tri_memory.embedding.texts import is_blank, storable
 from tri_memory.episodic.archive import archive
+from tri_memory.recall.gate import Gate
 from tri_memory.summary import Summarizer
 
 RECALLED = 3  # episodes in a prompt
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What memory contributed to a prompt, or knows of a user."""
-
-    window: list[ChatTurn] = field(default_factory=list)
-    preferences: dict[str, str] = field(default_factory=dict)
-    episodes: list[Recollection] = field(default_factory=list)
 
 
 class Chat:
@@ -53,7 +50,11 @@ class Chat:
 
     `user_id` owns everything; sessions are stored under `key`, which holds it, so that two users who pick the same
     session id never meet. `window` counts the turns that a prompt repeats. `rules` say which statements are kept.
-    Raises ValueError for a user id that is missing, blank, or the session id, and for episodes without an embedder.
+    `budget` counts tokens, of which a prompt has no more (`budget.py`); without it everything goes in. Episodes are
+    recalled by cosine, where `hybrid` by their words as well, and judged by `gate`; `facts` finds records. `trace`, a
+    list or a function, gets a TurnTrace a turn, the user behind `mask`, memories without text unless `trace_texts`.
+    Raises ValueError for a user id that is missing, blank, or the session id, for episodes without an embedder, and for
+    a gate that judges another embedder's cosines.
     """
 
     def __init__(
@@ -71,10 +72,16 @@ class Chat:
         system: str = SYSTEM,
         rules: Sequence[Rule] = RULES,
         window: int = 20,
+        budget: int | None = None,
+        hybrid: bool = False,
+        gate: Gate | None = None,
+        facts: Facts | None = None,
+        trace: list[TurnTrace] | Sink | None = None,
+        mask: Mask = process_mask,
+        trace_texts: bool = False,
     ) -> None:
         self.user_id = require_text("user_id", user_id)
-        if episodes is not None and embedder is None:
-            raise ValueError("episodes are recalled by meaning: pass an embedder, for instance default_embedder()")
+        require_embedder(episodes, embedder, gate)
         self.clock = clock
         self.session_id = self._session_id(session_id)
         self.sessions = sessions
@@ -86,8 +93,16 @@ class Chat:
         self.system = system
         self.rules = tuple(rules)
         self.window = require_count("window", window)
+        self.budget = None if budget is None else require_count("budget", budget, least=1)
+        self.hybrid, self.gate = hybrid, gate
+        self.facts = facts
         self.last_prompt: list[Message] = []
-        self._last_known = Known()
+        self.last_known = Known()
+        self.last_left_out: list[LeftOut] = []
+        self._injected: set[str] = set()  # sentences of memories that were in a prompt of this session
+        sink = trace.append if isinstance(trace, list) else trace
+        self._tracer = Tracer(sink, mask=mask, texts=trace_texts, clock=clock)
+        self._words = WordCounts()
         self._said_something = False  # since the session was last archived
         self._turns = asyncio.Lock()  # two calls of `say` would answer each other's questions
 
@@ -101,8 +116,7 @@ class Chat:
         """The last prompt, part by part, with what each part costs."""
         if not self.last_prompt:
             return []
-        known = self._last_known
-        return sections(known.window, preferences=known.preferences, episodes=known.episodes, system=self.system)
+        return sections(self.last_known.window, **self.last_known.remembered(), system=self.system)
 
     async def say(self, text: str) -> str:
         """The model's answer to `text`; both are in the session afterwards.
@@ -114,14 +128,16 @@ class Chat:
             raise ValueError(f"text must show something; got {shown(text)}")
         async with self._turns:
             turn = ChatTurn("user", text)
-            await self._write(turn)
-            await self._keep_what_is_stated(text)
-            known = self._last_known = await self._known(turn)
-            self.last_prompt = assemble(
-                known.window, preferences=known.preferences, episodes=known.episodes, system=self.system
-            )
-            answer = _checked(await self.model(self.last_prompt))
-            await self._write(ChatTurn("assistant", answer))
+            with self._tracer.turn(self.user_id, self.session_id) as draft:
+                await self._write(turn)
+                await self._keep_what_is_stated(text)
+                known = await self._known(turn)
+                self.last_known, self.last_left_out = within(known, self.budget, self.system)
+                self.last_prompt = assemble(self.last_known.window, **self.last_known.remembered(), system=self.system)
+                self._injected |= injected_sentences(self.last_known.injected())
+                draft.assembled(self.last_known, self.last_left_out, lambda: self.last_sections)
+                answer = _checked(await self.model(self.last_prompt))
+                await self._write(ChatTurn("assistant", without_fences(answer)))
             return answer
 
     async def end(self) -> EpisodicRecord | None:
@@ -140,7 +156,7 @@ class Chat:
             try:
                 await self._end()
             finally:
-                self.session_id, self._said_something = fresh, False
+                self.session_id, self._said_something, self._injected = fresh, False, set()
             return fresh
 
     async def history(self) -> list[ChatTurn]:
@@ -157,7 +173,7 @@ class Chat:
 
     async def remembered(self, about: str = "what do you remember about me", k: int = 20) -> Known:
         """What layers 2 and 3 know about this user: all preferences, the `k` episodes nearest to `about`."""
-        return Known([], await self._preferences(), await self._recall(about, k))
+        return Known([], await self._preferences(), await self._past.nearest(about, k))
 
     async def forget(self) -> dict[str, int]:
         """Delete this user from all three layers; how much went from each."""
@@ -167,12 +183,18 @@ class Chat:
                 await self.sessions.clear(self._prefix + row.session_id)  # type: ignore[union-attr]
             preferences = await self.preferences.forget(self.user_id) if self.preferences is not None else 0
             episodes = await self.episodes.forget(self.user_id) if self.episodes is not None else 0
-            self.last_prompt, self._last_known, self._said_something = [], Known(), False
+            self.last_prompt, self.last_known, self.last_left_out, self._said_something = [], Known(), [], False
+            self._injected.clear()
+            self._words.clear()
             return {"sessions": len(rows), "preferences": preferences, "episodes": episodes}
 
     @property
     def _prefix(self) -> str:
         return quote(self.user_id, safe="") + "/"
+
+    @property
+    def _past(self) -> Past:
+        return Past(self.user_id, self.episodes, self.embedder, but=self.key)
 
     def _session_id(self, wished: str | None) -> str:
         if wished is None:
@@ -195,29 +217,25 @@ class Chat:
         window = await self.sessions.get_window(self.key, self.window) if self.sessions is not None else []
         if turn not in window[-1:]:
             window = [*window, turn]  # no sessions, or a window of 0: the question itself is always in the prompt
-        return Known(window, await self._preferences(), await self._recall(turn.content, RECALLED))
+        words = self._words if self.hybrid else None
+        hits = await self._past.hits(turn.content, RECALLED, words=words, gate=self.gate, clock=self.clock)
+        facts = list(await self.facts(turn.content)) if self.facts is not None else []
+        return Known(window, await self._preferences(), let_in(hits), facts, hits)
 
     async def _preferences(self) -> dict[str, str]:
         return await self.preferences.all(self.user_id) if self.preferences is not None else {}
 
-    async def _recall(self, text: str, k: int) -> list[Recollection]:
-        """The nearest episodes, this session's own left out: its turns are in the window."""
-        if self.episodes is None or self.embedder is None:
-            return []
-        embedding = (await asyncio.to_thread(self.embedder.encode, [text]))[0]
-        found = await self.episodes.recall(embedding, k + 1, user_id=self.user_id)
-        return [episode for episode in found if episode.session_id != self.key][:k]
-
     async def _end(self) -> EpisodicRecord | None:
         if not self._said_something or self.sessions is None or self.episodes is None or self.embedder is None:
             return None
+        summarizer = self.summarizer or offline_summarizer(self.embedder)
         record = await archive(
             self.key,
             user_id=self.user_id,
             sessions=self.sessions,
             episodes=self.episodes,
             embedder=self.embedder,
-            summarizer=never_blank(without_replies(self.summarizer or offline_summarizer(self.embedder))),
+            summarizer=never_blank(without_replies(echoless(summarizer, self._injected))),
             clock=self.clock,
         )
         self._said_something = False
