@@ -193,10 +193,23 @@ def test_a_rule_that_cannot_work_is_refused_with_its_name(change: dict[str, Any]
 
 
 def test_an_entity_whose_span_does_not_fit_its_text_is_refused() -> None:
-    with pytest.raises(ValueError, match="start and end must span 'BX'; got 3 and 4"):
+    with pytest.raises(ValueError, match="start and end must span the 2 characters of text; got 3 and 4"):
         Entity("CASE_ID", "BX", "BX", 3, 4, 1.0)
-    with pytest.raises(ValueError, match="text must be a string; got None"):
+    with pytest.raises(ValueError, match="text must be a string; got a NoneType"):
         extract(None)
+
+
+def test_an_error_holds_no_id() -> None:
+    for wrong in (lambda: Entity("CASE_ID", "BX-2207", "BX-2207", 3, 4, 1.0), lambda: extract(b"BX-2207")):
+        with pytest.raises(ValueError, match="must") as caught:
+            wrong()
+        assert "2207" not in str(caught.value)
+
+
+def test_a_sign_that_stands_for_a_sentence_does_not_swell_the_text() -> None:
+    text = "㈱ﷺ½" * 10
+    assert len(extract_module._fold(text)[0]) <= extract_module.LONGEST_FOLD * len(text)
+    assert extract_module._fold("ﷺ")[0] == "ﷺ"
 
 
 def test_no_rule_repeats_without_bound() -> None:

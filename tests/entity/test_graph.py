@@ -89,6 +89,15 @@ def test_an_edge_has_its_first_and_last_time_in_utc_and_the_confidence_of_its_su
     assert by_user.last_at.tzinfo is UTC
 
 
+def test_of_two_mentions_in_one_turn_the_surer_counts() -> None:
+    graph = EntityGraph()
+    for confidences in ((0.9, 0.4), (0.4, 0.9)):
+        graph.add(
+            [entity("CASE_ID", "A-1", confidence) for confidence in confidences], MONDAY, user_id=f"{confidences}"
+        )
+        assert [link.confidence for link in graph.neighbours(Node("CASE_ID", "A-1"), user_id=f"{confidences}")] == [0.9]
+
+
 def test_since_is_inclusive_and_the_last_named_comes_first() -> None:
     graph = EntityGraph()
     for days, value in ((1, "A-1"), (5, "B-2"), (3, "C-3")):
@@ -222,7 +231,7 @@ def test_a_naive_time_and_a_bare_string_are_refused() -> None:
         graph.add([], naive, user_id="ann")
     with pytest.raises(ValueError, match="since must be an aware datetime"):
         graph.neighbours(CASE, naive, user_id="ann")
-    with pytest.raises(ValueError, match="entity must be an Entity or a Node; got 'MC-3061'"):
+    with pytest.raises(ValueError, match=r"entity must be an Entity or a Node; got a str$"):
         graph.neighbours("MC-3061", user_id="ann")
 
 

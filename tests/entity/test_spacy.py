@@ -118,7 +118,7 @@ def test_what_cannot_work_is_refused() -> None:
         SpacyExtractor(len, {"GPE": "PLACE"})
     with pytest.raises(ValueError, match="confidence must be above 0"):
         SpacyExtractor(len, confidence=0)
-    with pytest.raises(ValueError, match="text must be a string; got None"):
+    with pytest.raises(ValueError, match="text must be a string; got a NoneType"):
         SpacyExtractor(len)(None)
     with pytest.raises(ValueError, match="lone surrogate"):
         SpacyExtractor(len)("\ud83d")

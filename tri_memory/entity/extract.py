@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tri_memory.contracts import ChatTurn, shown
+from tri_memory.contracts import ChatTurn
 from tri_memory.entity.extract_rules import RULES
 from tri_memory.entity.rule import Kind, Rule, require_confidence, require_kind
 
@@ -31,7 +31,8 @@ class Entity:
     """What a text names. `start` and `end` are positions in that text, in characters: `text == whole[start:end]`.
 
     `value` is the normalised text: two ways to write an id give the same one. `confidence` is in (0, 1]: a rank among
-    rules, set by hand, no probability. ValueError for a kind, a span or a confidence that can't be.
+    rules, set by hand, no probability. ValueError for a kind, a span or a confidence that can't be; the message doesn't
+    hold the text, since an id may be sensitive.
     """
 
     kind: Kind
@@ -45,7 +46,9 @@ class Entity:
         require_kind(self.kind)
         require_confidence(self.confidence)
         if not 0 <= self.start < self.end or self.end - self.start != len(self.text):
-            raise ValueError(f"start and end must span {shown(self.text)}; got {self.start} and {self.end}")
+            raise ValueError(
+                f"start and end must span the {len(self.text)} characters of text; got {self.start} and {self.end}"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,7 @@ def extract(text: str, rules: Iterable[Rule] = RULES) -> list[Entity]:
     [('CASE_ID', 'BX-2207')]
     """
     if not isinstance(text, str):
-        raise ValueError(f"text must be a string; got {shown(text)}")
+        raise ValueError(f"text must be a string; got a {type(text).__name__}")
     folded, origin = _fold(text)
     folded = _INJECTED.sub(lambda match: "\n" * len(match[0]), folded)
     found = []

@@ -15,7 +15,7 @@ from itertools import combinations
 import networkx as nx
 
 from tri_memory.clock import Clock, system_clock
-from tri_memory.contracts import as_utc, require_text, shown
+from tri_memory.contracts import as_utc, require_text
 from tri_memory.entity.extract import Entity
 from tri_memory.entity.records import Forgotten
 from tri_memory.entity.rule import Kind, require_kind
@@ -153,7 +153,7 @@ def _node(entity: Entity | Node) -> Node:
         return entity
     if isinstance(entity, Entity):
         return Node(entity.kind, entity.value)
-    raise ValueError(f"entity must be an Entity or a Node; got {shown(entity)}")
+    raise ValueError(f"entity must be an Entity or a Node; got a {type(entity).__name__}")
 
 
 def _link(graph: nx.Graph, one: Node, other: Node, at: datetime, confidence: float) -> None:

@@ -16,7 +16,7 @@ _THING = (
 _REACH = r"(?:phone|ring|call|text|write(?: to)?|message|e-?mail)"
 _WHEN = r"(?:about|after|at|before|between|by|in|only|on|instead)\b"
 _BEGIN_ZH = r"(?:^|[\n。,;:!?、 ]|还有|对了|以后|今后|但是?|而且|平时)"
-_STOP_ZH = r"(?=$|[\s。,;!、()]|吧|哦|啊|呀|哈)"
+_STOP_ZH = r"(?=$|[\s。,;!、()]|吧|哦|啊|呀|哈|就行|就好|就可以)"
 _HAN = rf"(?P<what>(?![你您它他她这那的不])[^\s。,;!?、]{{1,15}}?){_STOP_ZH}"
 
 PREFERENCES: tuple[Rule, ...] = (
@@ -125,7 +125,7 @@ PREFERENCES: tuple[Rule, ...] = (
         rf"有(?:急)?事(?:请|就|都|可以)?(?P<what>(?:[上下]午|晚上|中午|早上|打|发|写|给我|微信|短信|邮件)[^\s。,;!?]{{1,18}}?){_STOP_ZH}",
         "有事{what}",
         0.75,
-        ("有事[发短信]。", "有事[下午四点以后找我]，"),
+        ("有事[发短信]。", "有事[给我发消息]就行，", "有事[下午四点以后找我]，"),
         ("有事吗", "有事打给谁？"),
     ),
     Rule(

@@ -58,7 +58,7 @@ class SpacyExtractor:
     def __call__(self, text: str) -> list[Entity]:
         """The pipeline's entities of `text`, in order, no two overlapping; spans in characters of `text`."""
         if not isinstance(text, str):
-            raise ValueError(f"text must be a string; got {shown(text)}")
+            raise ValueError(f"text must be a string; got a {type(text).__name__}")
         refuse_surrogates("text", text)
         found = []
         for span in self._nlp(text).ents:
