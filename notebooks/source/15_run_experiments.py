@@ -24,7 +24,7 @@ from tri_memory.lab.ablation import ABLATIONS, WHOLE
 from tri_memory.lab.chapters.ch10.kept import usual
 from tri_memory.lab.chapters.ch15 import curse, desk, failing, goals, own, panel, ranked
 from tri_memory.lab.chapters.ch15 import studies
-from tri_memory.lab.chapters.ch15.folder import own_folder
+from tri_memory.lab.chapters.ch15.folder import own_folder, remove_own_folder
 from tri_memory.lab.chapters.ch15.ahead import ahead, plot_ahead
 from tri_memory.lab.datasets import LANGUAGES, load
 from tri_memory.lab.evaluation import evaluate
@@ -84,10 +84,9 @@ for language, report in reports.items():
 # %%
 tuned = [curse.tune(asked=20, tried=60, seed=seed) for seed in range(50)]
 for name in ("reported", "on the others", "shipped"):
-    values = [one[name] for one in tuned]
-    print(
-        f"any@{curse.K} {name:14} {interval(values).mean:.0%}   from {min(values):.0%} to {max(values):.0%}"
-    )
+    shares = [one[name] for one in tuned]
+    mean = interval(shares).mean
+    print(f"{name:14} {mean:.0%}   from {min(shares):.0%} to {max(shares):.0%}")
 fell = sum(one["on the others"] < one["reported"] for one in tuned)
 print(f"{fell} of 50 fell on the others")
 
@@ -154,7 +153,7 @@ picture(
         {"all kinds": compared, "paraphrase": asked_alike, "exact id": by_id},
         f"points of any@10 that {CONVERSATION} is ahead",
     ),
-    alt="Paired differences with intervals: clearly ahead of newest everywhere, of the others only in places.",
+    alt="Paired differences: clearly ahead of newest, of the others only in places.",
 )
 
 # %%
@@ -198,14 +197,13 @@ ten = ahead(parts, WHOLE, without, "any@10")
 order = ahead(parts, WHOLE, without, "MRR@10")
 picture(
     plot_ahead({"any@10": ten, "MRR@10": order}, "points that the whole is ahead"),
-    alt="What each part adds to any@10 and MRR, with intervals: meaning adds clearly, neighbours don't.",
+    alt="What each part adds to any@10 and MRR: meaning adds, neighbours don't.",
 )
 
 # %%
 for row in ten[ten.clear].itertuples():
-    print(
-        f"{row.language}: {row.over}: {row.points:+.1f} points ({row.low:+.1f} to {row.high:+.1f})"
-    )
+    between = f"{row.low:+.1f} to {row.high:+.1f}"
+    print(f"{row.language}: {row.over}: {row.points:+.1f} points ({between})")
 hurting = ten[ten.points < 0]
 print(
     "left of 0, where the whole is behind:",
@@ -321,7 +319,7 @@ picture(
         title="English: a point a person, a band of one standard deviation",
         log_x=True,
     ),
-    alt="Recall against the number of memories in the prompt: conversation leads, all meet at 1.",
+    alt="Recall against memories in the prompt: conversation leads, all come near 1.",
 )
 
 # %%
@@ -354,13 +352,10 @@ for code, its in runs.items():
 
 # %%
 with ThreadPoolExecutor(2) as threads:
-    chosen = sweep(
-        curse.tune,
-        {"asked": [20], "tried": [1, 2, 5, 10, 20, curse.MOST_TRIED]},
-        seeds=50,
-        jobs=threads,
-        cache=own_folder(),
-    )
+    counts = {"asked": (20,), "tried": (1, 2, 5, 10, 20, curse.MOST_TRIED)}
+    chosen = sweep(curse.tune, counts, seeds=50, jobs=threads, cache=own_folder())
+
+# %%
 long = chosen.melt(["tried", "seed"], ["reported", "on the others"], "seen", "recall")
 picture(
     plot_sweep(
@@ -378,9 +373,8 @@ picture(
 # %%
 for count, its in chosen.groupby("tried"):
     gap = interval(100 * (its["reported"] - its["on the others"]))
-    print(
-        f"{count:2} tried: reported too high by {gap.mean:+.1f} points ({gap.low:+.1f} to {gap.high:+.1f})"
-    )
+    between = f"{gap.low:+.1f} to {gap.high:+.1f}"
+    print(f"{count:2} tried: reported too high by {gap.mean:+.1f} points ({between})")
 
 # %% [markdown]
 # - With one weighting nothing is chosen, and the report is right in the mean. Each further try adds to what it promises.
@@ -601,6 +595,9 @@ check("15-3", faults)
 
 # %%
 quiz("15")
+
+# %%
+remove_own_folder()  # the small chat, the survey, and the cells of the sweeps
 
 # %% [markdown]
 # ## What you saw

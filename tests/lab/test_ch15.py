@@ -13,7 +13,7 @@ from tri_memory.embedding import HashingEmbedder
 from tri_memory.lab.chapters.ch10.kept import usual
 from tri_memory.lab.chapters.ch15 import curse, desk, failing, goals, own, panel, ranked
 from tri_memory.lab.chapters.ch15.ahead import ahead, plot_ahead
-from tri_memory.lab.chapters.ch15.folder import own_folder
+from tri_memory.lab.chapters.ch15.folder import own_folder, remove_own_folder
 from tri_memory.lab.datasets import LANGUAGES, load
 from tri_memory.lab.evaluation import GATED, evaluate
 from tri_memory.lab.loaders import load_any
@@ -284,9 +284,13 @@ def _tables(url):
         return {name for (name,) in connection.execute("SELECT tablename FROM pg_tables").fetchall()}
 
 
-def test_the_kernels_folder_is_one_and_its_own():
-    assert own_folder() == own_folder()
-    assert own_folder().is_dir()
+def test_the_kernels_folder_is_one_until_it_is_removed():
+    first = own_folder()
+    (first / "kept").mkdir()
+    assert own_folder() == first
+    remove_own_folder()
+    assert not first.exists()
+    assert own_folder() != first
 
 
 def test_a_ranking_of_nothing_is_nearest_to_nothing():
