@@ -11,8 +11,8 @@ from __future__ import annotations
 from tri_memory.entity.preference_rules import PREFERENCES
 from tri_memory.entity.rule import Rule, code, phone, plain
 
-# What an id looks like. It ends where no letter, digit, hyphen or combining mark goes on.
-_LEFT, _RIGHT = r"(?<![\w-])", r"(?![\w\u0300-\u036f\u20d0-\u20ff]|-\w|[.:]\d)"
+# What an id looks like. It ends where no letter, digit, hyphen, combining mark or unit goes on.
+_LEFT, _RIGHT = r"(?<![\w-])", r"(?![\w\u0300-\u036f\u20d0-\u20ff]|-\w|[.:]\d| ?[元块字])"
 _NOT = (  # standards, and words before a number
     r"(?!(?:ISO|DIN|EN|IEC|IEEE|ANSI|GB|RFC|SHA|AES|MD|UTF|HTTP|CVE|COVID|USB|GPT|UTC|GMT|EU|UK|US)[- ]?\d)"
     r"(?!(?:in|on|at|for|by|of|to|from|is|was|the|and|or|no|my|has|than|over|until|till|about|since)[ -])"
@@ -22,9 +22,9 @@ _SHAPE = (
     r"|[A-Z]-\d{4,12}[A-Z]?|[A-Z]{2,5}-[A-Z0-9]{1,4}-\d{2})"
 )
 CODE = rf"{_LEFT}{_NOT}(?P<what>{_SHAPE}){_RIGHT}"
-# Behind a word that says what it is, small letters will do; behind "number" or "#" a space, or digits alone, as well.
-NAMED = rf"{_LEFT}{_NOT}(?P<what>{_SHAPE}|[A-Z]{{1,5}}[-_]?\d{{3,12}}[A-Z]?){_RIGHT}"
-_LOOSE = r"[A-Z]{1,5}[-_ ]?\d{2,12}[A-Z]?(?:-[A-Z0-9]{1,4})?|\d{4,20}"
+# Behind a word that says what it is, small letters or many digits will do; behind "number", a space or few digits, too.
+NAMED = rf"{_LEFT}{_NOT}(?P<what>{_SHAPE}|[A-Z]{{1,5}}[-_]?\d{{3,16}}[A-Z]?|\d{{6,20}}){_RIGHT}"
+_LOOSE = r"[A-Z]{1,5}[-_ ]?\d{2,16}[A-Z]?(?:-[A-Z0-9]{1,4})?|\d{4,20}"
 NUMBERED = rf"{_LEFT}{_NOT}(?P<what>{_SHAPE}|{_LOOSE}){_RIGHT}"
 
 # The words that say of what kind an id is, and what stands between the word and the id.
@@ -71,6 +71,15 @@ IDS = (
         0.96,
         ("my number is [+44 20 7946 0018]",),
         ("it rose by +20 %", "+1 -1"),
+    ),
+    Rule(
+        "phone number with an area code",
+        "PERSON_ID",
+        r"(?<![\w-])(?P<what>0\d{2,3}[- ]\d{3,4}[- ]?\d{4})(?![\w-])",
+        phone,
+        0.85,
+        ("座机[0571-88881234]，", "ring [020 7946 0018]"),
+        ("03-04 2026", "version 0571-8888-12"),
     ),
     Rule(
         "North American phone number",
@@ -124,7 +133,7 @@ IDS = (
         code,
         0.95,
         ("Order #[bx 2207]", "the case number is [100234]", "订单号 [ＢＸ-2207]", "退货单编号：[rt0917]"),
-        ("order number in 2026", "a file no 3", "订单号没记", "booking number 2026-06-30"),
+        ("order number in 2026", "a file no 3", "订单号没记", "单号2000元", "booking number 2026-06-30"),
     ),
     Rule(
         "a thing and its id",
@@ -138,11 +147,18 @@ IDS = (
     Rule(
         "an affair and its id",
         "CASE_ID",
-        rf"(?:{_CASE}{_IS}|{_CASE_ZH}[ :]{{0,2}}|\b(?:order|case|booking|refund){_CALL}){NAMED}",
+        rf"(?:{_CASE}{_IS}|{_CASE_ZH}[ :是]{{0,2}}|\b(?:order|case|booking|refund){_CALL}){NAMED}",
         code,
         0.9,
-        ("the quote is [Q-664]", "order [bx2207]", "工单[MT-3359]，", "order_lookup([BX-2207])"),
-        ("order in 2026", "an order of 1,200", "in case covid-19 returns", "单价100"),
+        (
+            "the quote is [Q-664]",
+            "order [bx2207]",
+            "工单[MT-3359]，",
+            "我的订单是[bx2207]",
+            "order_lookup([BX-2207])",
+            "订单[20260105123456]还没发",
+        ),
+        ("order in 2026", "an order of 1,200", "in case covid-19 returns", "合同100000元"),
     ),
     Rule(
         "a thing by its name",
