@@ -74,8 +74,7 @@ for language, report in reports.items():
     print(f"    one person: {its.index[0]} {low:.0%}, {its.index[-1]} {high:.0%}")
 
 # %% [markdown]
-# - One person's questions are no sample either: ask only the last one named and it works splendidly, ask only the first
-#   and it hardly does.
+# - One person's questions are no sample either. The same memory looks splendid to one and mediocre to another.
 #
 # The third number is the most expensive one, since it comes from honest work. Take 60 weightings of meaning and of the
 # small extras, ask 20 questions, keep the best, report it. The kit has more questions, so how does that weighting do on
@@ -161,7 +160,8 @@ report_en.by_kind("any@10").round(2).T
 
 # %% [markdown]
 # - A filled dot is a clear lead: its interval leaves 0 out. A hollow one says that these people can't tell.
-# - Of one kind there are about twenty questions a language. Intervals of 20 to 40 points are what that gives.
+# - In the table, look for the kinds in which `conversation` is not the best of those that search.
+# - Of one kind there are some twenty questions a language. Their intervals are as wide as that makes them.
 
 # %% [markdown]
 # ### Whole visits
@@ -529,29 +529,8 @@ own.against_baselines(my_ranker)  # any@10 on the kit
 import random
 
 study, _ = studies.draw(random.Random(3))
-print("methods:    ", ", ".join(study.methods))
-print(
-    "tuned on:   ",
-    ", ".join(f"{q.user_id} {q.question_id}" for q in study.tuned_on[:4]),
-    "…",
-)
-print(
-    "reported on:",
-    ", ".join(f"{q.user_id} {q.question_id}" for q in study.reported_on[:4]),
-    "…",
-)
-print("asked:      ", study.reported_on[0].question)
-print("a memory:   ", study.memories[0])
-print(
-    "baselines:  ",
-    studies.BASELINES,
-    "\n",
-    studies.TUNED,
-    "|",
-    studies.LEAKED,
-    "|",
-    studies.UNCOMPARED,
-)
+print(studies.described(study))
+print("\nfaults:", studies.TUNED, studies.LEAKED, studies.UNCOMPARED, sep="\n  ")
 
 # %%
 about("15-3")

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from tri_memory.lab.plots import BLUE, GREY, ORANGE, row_of_axes
 from tri_memory.lab.report import Report
@@ -39,16 +40,16 @@ def plot_ahead(tables: Mapping[str, pd.DataFrame], xlabel: str) -> Figure:
     for ax, (title, table) in zip(every, tables.items(), strict=True):
         ax.axvline(0, color=GREY, linewidth=1.6)
         for row in table.itertuples():
-            name, colour, marker, above = LOOKS[str(row.language)]
+            _, colour, marker, above = LOOKS[str(row.language)]
             y = names.index(str(row.over)) + above
             ax.plot([row.low, row.high], [y, y], color=colour)
             filled = colour if row.clear else "white"
-            ax.plot(row.points, y, marker, color=colour, markersize=9, markerfacecolor=filled, label=name, ls="none")
+            ax.plot(row.points, y, marker, color=colour, markersize=9, markerfacecolor=filled, ls="none")
         ax.set(title=title, xlim=(min(ends) - margin, max(ends) + margin), ylim=(-0.5, len(names) - 0.5))
         ax.set_yticks(range(len(names)), names if ax is every[0] else [""] * len(names))
         ax.grid(True, axis="x")
     figure.supxlabel(xlabel, fontsize="medium")
-    handles, labels = every[0].get_legend_handles_labels()
-    once = dict(zip(labels, handles, strict=True))
-    figure.legend(once.values(), once.keys(), loc="outside upper right", ncols=2)
+    present = [LOOKS[language] for language in dict.fromkeys(first.language)]
+    dots = [Line2D([], [], color=colour, marker=marker, ls="none", markersize=9) for _, colour, marker, _ in present]
+    figure.legend(dots, [name for name, *_ in present], loc="outside upper right", ncols=2)
     return figure

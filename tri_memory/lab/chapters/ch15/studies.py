@@ -51,3 +51,20 @@ def draw(rng: random.Random) -> tuple[Study, set[str]]:
 def _log_line(question: Question, rng: random.Random) -> str:
     asked = rng.choice((str, str.upper))(question.question)
     return rng.choice((asked, f"user: {asked} assistant: {question.answer}"))
+
+
+def described(study: Study) -> str:
+    """The beginning of each field, as a cell prints it."""
+    tuned_on, reported_on = (
+        ", ".join(f"{one.user_id} {one.question_id}" for one in some[:4])
+        for some in (study.tuned_on, study.reported_on)
+    )
+    return "\n".join(
+        [
+            f"methods:     {', '.join(study.methods)}",
+            f"tuned_on:    {tuned_on}, … ({len(study.tuned_on)})",
+            f"reported_on: {reported_on}, … ({len(study.reported_on)})",
+            f"asked:       {study.reported_on[0].question}",
+            f"memories:    {study.memories[0]}, … ({len(study.memories)})",
+        ]
+    )
