@@ -23,6 +23,7 @@ async def user_memories(request, embedded_valkey, embedded_postgres):
 
     made = []
     prefix = f"{uuid4().hex}:"
+    limit_s = 0.05 if request.param == "dead" else 5
     url = "redis://127.0.0.1:1" if request.param == "dead" else embedded_valkey
     kind = Warm if request.param in ("warm", "postgres") else CachedUserMemoryStore
 
@@ -32,7 +33,7 @@ async def user_memories(request, embedded_valkey, embedded_postgres):
             made.append(truth)
         else:
             truth = InMemoryUserMemoryStore(**options)
-        made.append(kind.from_url(truth, url, prefix=prefix, limit_s=2, **options))
+        made.append(kind.from_url(truth, url, prefix=prefix, limit_s=limit_s, **options))
         return made[-1]
 
     with own_table(embedded_postgres) as table:
