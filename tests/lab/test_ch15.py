@@ -235,8 +235,15 @@ def test_goals_are_judged_by_the_mean_and_leave_out_what_was_tuned_on():
         questions=tuple(one for one in data.questions if one.user_id in some),
     )
     tuned = sorted(TUNED_ON)[0]
-    extra = [replace(one, user_id=tuned, session_id=f"{tuned}-{one.session_id}") for one in data.of("en-coach-04")]
-    table = goals.goals([replace(cut, sessions=(*cut.sessions, *extra))])
+    turns = [replace(one, user_id=tuned, session_id=f"{tuned}-{one.session_id}") for one in data.of("en-coach-04")]
+    [asked, *_] = [one for one in data.questions if one.user_id == "en-coach-04" and one.gold_turns]
+    gold = ((turns[0].session_id, 0),)
+    asked = replace(asked, user_id=tuned, question_id="tuned", gold_sessions=(gold[0][0],), gold_turns=gold)
+    both = replace(cut, sessions=(*cut.sessions, *turns), questions=(*cut.questions, asked))
+    assert evaluate(both, embedder=usual(), progress=False).of(CONVERSATION, "any@5").n == 1 + sum(
+        bool(one.gold_turns) for one in cut.questions
+    )
+    table = goals.goals([both])
     assert table["measure"].tolist() == ["any@5", "any@10", "any@3"]
     report = evaluate(cut, embedder=usual(), progress=False)
     assert table[CONVERSATION][0] == str(report.of(CONVERSATION, "any@5"))
