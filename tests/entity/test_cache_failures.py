@@ -72,25 +72,29 @@ async def live(store):
 
 @pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
 async def test_a_server_that_answers_wrong_or_not_at_all_loses_nothing(answer):
-    async with Answering(answer) as server:
-        async with CachedUserMemoryStore.from_url(Truth(), server.url, limit_s=0.1) as store:
-            await live(store)
-            assert store.stats.failures >= 1
-            assert store.stats.hits == 0
+    async with (
+        Answering(answer) as server,
+        CachedUserMemoryStore.from_url(Truth(), server.url, limit_s=0.1) as store,
+    ):
+        await live(store)
+        assert store.stats.failures >= 1
+        assert store.stats.hits == 0
 
 
 async def test_a_server_that_failed_is_left_alone_for_a_while_and_then_asked_again():
-    async with Answering(b"") as server:
-        async with CachedUserMemoryStore.from_url(Truth(), server.url, limit_s=0.1, pause_s=0.5) as store:
+    async with (
+        Answering(b"") as server,
+        CachedUserMemoryStore.from_url(Truth(), server.url, limit_s=0.1, pause_s=0.5) as store,
+    ):
+        await store.find("ann")
+        asked = server.asked
+        for _ in range(20):
             await store.find("ann")
-            asked = server.asked
-            for _ in range(20):
-                await store.find("ann")
-            assert (server.asked, store.stats.failures) == (asked, 1)
-            await asyncio.sleep(0.6)
-            await store.find("ann")
-            assert store.stats.failures == 2
-            assert store.stats.misses == 22
+        assert (server.asked, store.stats.failures) == (asked, 1)
+        await asyncio.sleep(0.6)
+        await store.find("ann")
+        assert store.stats.failures == 2
+        assert store.stats.misses == 22
 
 
 async def test_nobody_listening_is_given_up_within_the_limit():
@@ -110,7 +114,8 @@ async def test_rubbish_under_a_key_is_swept_away(client, prefix, what, value):
     store = CachedUserMemoryStore(truth, client, prefix=prefix, limit_s=5)
     await store.put("ann", "case", "1", {"n": 1})
     await store.find("ann", memory_type="case")
-    name = f"{prefix}{{ann}}:{what}" + (f":{await truth.version('ann')}" if what == "case" else "")
+    first = await truth.version("ann")
+    name = f"{prefix}{{ann}}:{what}" + (f":{first}" if what == "case" else "")
     await client.delete(name)
     if value == "list":
         await client.rpush(name, "x")
@@ -126,7 +131,12 @@ async def test_rubbish_under_a_key_is_swept_away(client, prefix, what, value):
     await store.put("ann", "case", "1", {"n": 2})
     assert [one.content["n"] for one in await store.find("ann", memory_type="case")] == [2]
     await store.forget("ann")
-    assert await keys_of(client, prefix) == []
+    left = []
+    if what == "index":  # who lost the names of the entries can't delete them: nobody is served, and they expire
+        left = [f"{prefix}{{ann}}:case:{first}"]
+        assert 0 < await client.ttl(left[0]) <= 3_600
+    assert await keys_of(client, prefix) == left
+    assert await store.find("ann", memory_type="case") == []
 
 
 async def test_a_read_only_server_is_as_good_as_none(prefix):
@@ -141,7 +151,8 @@ async def test_a_read_only_server_is_as_good_as_none(prefix):
         async with Redis.from_url(node.url) as client:
             store = CachedUserMemoryStore(Truth(), client, prefix=prefix, limit_s=5)
             await live(store)
-            assert store.stats.hits == 0 and store.stats.failures >= 1
+            assert store.stats.hits == 0
+            assert store.stats.failures >= 1
     finally:
         node.stop()
 
@@ -169,8 +180,8 @@ async def test_a_write_that_redis_was_not_told_of_is_read_from_the_truth_by_this
     await store.find("ann")
     run, broken = store._calls._run, True
 
-    async def sometimes(script, *arguments):
-        return None if broken else await run(script, *arguments)
+    async def sometimes(script, *arguments, kind):
+        return None if broken else await run(script, *arguments, kind=kind)
 
     store._calls._run = sometimes  # the scripts fail while plain reads work
     await store.put("ann", "case", "1", {"n": 2})
@@ -219,4 +230,5 @@ async def test_no_log_line_names_the_user_or_what_is_known_of_them(client, prefi
     async with Answering(b"-ERR no\r\n") as server, CachedUserMemoryStore.from_url(Truth(), server.url) as broken:
         await broken.find("ann-4711")
     assert len(caplog.records) == 2
-    assert "ann-4711" not in caplog.text and "s3cret" not in caplog.text
+    assert "ann-4711" not in caplog.text
+    assert "s3cret" not in caplog.text

@@ -66,7 +66,7 @@ class Stepper:
         return {who: await asyncio.gather(task, return_exceptions=True) for who, task in running.items()}
 
     async def _settle(self, running):
-        while any(not task.done() and who not in self._waiting for who, task in running.items()):
+        while any(not task.done() and who not in self._waiting for who, task in running.items()):  # noqa: ASYNC110
             await asyncio.sleep(0.0005)
 
 
@@ -95,9 +95,9 @@ def stepped_store(stepper, who, truth, client, prefix):
     store = CachedUserMemoryStore(Stepped(truth, gate), client, prefix=prefix, limit_s=30)
     call = store._calls._call
 
-    async def stepped(command):  # a step before and after each call to Redis, too
+    async def stepped(command, kind):  # a step before and after each call to Redis, too
         await gate()
-        result = await call(command)
+        result = await call(command, kind)
         await gate()
         return result
 

@@ -6,7 +6,7 @@ a key and all keys of a user share a hash slot. `type` is a memory type, or `any
     mem:{user}:type:version  string  all active records of that type, newest first, as JSON; `ttl_s`
     mem:{user}:version       string  the version that the truth has, or a ticket while readers ask for it; `check_s`
     mem:{user}:writing       zset    a mark for each write under way; `check_s`
-    mem:{user}:index         set     the names of the user's entries
+    mem:{user}:index         set     the names of the user's entries; where Redis evicts it, they expire by themselves
 
 What is guaranteed, for all writes that go through such a store:
 

@@ -71,45 +71,50 @@ class CacheCalls:
     async def get(self, *names: str) -> list[bytes | None] | None:
         """The values of keys of one user, as bytes, whatever the client does with others."""
         found: list[bytes | None] | None = await self._call(
-            lambda client: client.execute_command("MGET", *names, **{NEVER_DECODE: []})
+            lambda client: client.execute_command("MGET", *names, **{NEVER_DECODE: []}), list
         )
         return found
 
     async def ticket(self, keys: Keys) -> str | None:
         """A ticket to ask the truth with; the version, where it is known by now; or '' while somebody writes."""
-        reply = await self._run(OPEN, [keys.pointer, keys.writing], f"?{secrets.token_hex(8)}", self._check_ms)
+        reply = await self._run(
+            OPEN, [keys.pointer, keys.writing], f"?{secrets.token_hex(8)}", self._check_ms, kind=(bytes, str)
+        )
         return None if reply is None else text(reply)
 
     async def settle(self, keys: Keys, entry: str, ticket: str, version: str) -> Any:
         """The entry of the version that the truth gave, empty where there is none; 0 for a ticket that is void."""
-        return await self._run(SETTLE, [keys.pointer, entry], ticket, version)
+        return await self._run(SETTLE, [keys.pointer, entry], ticket, version, kind=(bytes, str, int))
 
     async def fill(self, keys: Keys, entry: str, version: str, value: str) -> None:
-        await self._run(FILL, [keys.pointer, entry, keys.index], version, value, self._ttl_ms)
+        await self._run(FILL, [keys.pointer, entry, keys.index], version, value, self._ttl_ms, kind=int)
 
     async def begin(self, keys: Keys) -> Mark | None:
         name = secrets.token_hex(8)
-        entries = await self._run(BEGIN, [keys.pointer, keys.writing, keys.index], name, self._check_ms)
-        return None if entries is None else Mark(name, list(entries))
+        entries = await self._run(BEGIN, [keys.pointer, keys.writing, keys.index], name, self._check_ms, kind=list)
+        return None if entries is None else Mark(name, entries)
 
     async def end(self, keys: Keys, mark: Mark) -> bool:
         """Take the mark and all entries away; whether that was done."""
         names = [keys.pointer, keys.writing, keys.index]
-        left = await self._run(END, [*names, *map(text, mark.entries)], mark.name)
+        left = await self._run(END, [*names, *map(text, mark.entries)], mark.name, kind=list)
         if left:  # they came when a long write's mark was believed no more
-            left = await self._run(END, [*names, *map(text, left)], mark.name)
+            left = await self._run(END, [*names, *map(text, left)], mark.name, kind=list)
         return left is not None
 
-    async def _run(self, script: Script, keys: list[str], *arguments: str | int) -> Any:
-        return await self._call(lambda client: run_script(client, script, keys, arguments))
+    async def _run(self, script: Script, keys: list[str], *arguments: str | int, kind: Any) -> Any:
+        return await self._call(lambda client: run_script(client, script, keys, arguments), kind)
 
-    async def _call(self, command: Callable[[Any], Awaitable[Any]]) -> Any:
+    async def _call(self, command: Callable[[Any], Awaitable[Any]], kind: Any) -> Any:
         if time.monotonic() < self._quiet_until:
             return None
         connected = Connected(self._clients)  # raises for a client of another loop, which is a mistake to be seen
         try:
             async with asyncio.timeout(self._limit_s), connected as client:
-                return await command(client)
+                reply = await command(client)
+            if not isinstance(reply, kind):
+                raise TypeError(f"it answered with a {type(reply).__name__}")
+            return reply
         except Exception as error:  # whatever a client makes of a broken server, the truth is there
             self.stats.failures += 1
             if not isinstance(error, UnicodeDecodeError):  # which says something of one value, not of the server

@@ -44,6 +44,8 @@ def decoded(user_id: str, kind: str, entry: bytes | str) -> list[UserMemory]:
         rows = json.loads(entry)
         if rows is None:
             raise TooLarge
+        if not isinstance(rows, list):
+            raise ValueError(f"an entry of the cache is a list; got a {type(rows).__name__}")
         records = [_record(user_id, *row) for row in rows]
     except (TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"an entry of the cache is not one: {type(error).__name__}") from error
