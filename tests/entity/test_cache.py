@@ -15,7 +15,7 @@ from tri_memory.entity.cache_entry import LARGEST_ENTRY, MOST_RECORDS
 from tri_memory.entity.memory import InMemoryUserMemoryStore
 from tri_memory.entity.records import Forgotten, UserMemoryStore
 
-ODD_USERS = ["ann", "a}b{c", "{}", "%7B", "{", "with space", "*", "mem:*", "[a-z]?", "安", "a:case:1", "a"]
+ODD_USERS = ["ann", "a}b{c", "{}", "}x", "%7B", "{", "with space", "*", "mem:*", "[a-z]?", "安", "a:case:1", "a"]
 
 
 class Truth(InMemoryUserMemoryStore):

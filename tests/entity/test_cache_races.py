@@ -158,17 +158,74 @@ async def test_a_reader_held_up_with_old_records_puts_nothing_in_after_the_write
     plain = CachedUserMemoryStore(truth, client, prefix=prefix, limit_s=30)
     await plain.put("ann", "case", "1", {"n": 1})
     for steps in range(1, 12):  # held up after each of its steps in turn
-        reader = stepped_store(stepper, "reader", truth, client, prefix)
-        task = asyncio.ensure_future(reader.find("ann"))
-        for _ in range(steps):
-            await stepper._settle({"reader": task})
-            if "reader" in stepper._waiting:
-                stepper._waiting.pop("reader").set_result(None)
-        await stepper._settle({"reader": task})
+        task = await held(stepper, "reader", stepped_store(stepper, "reader", truth, client, prefix), steps)
         await plain.put("ann", "case", "1", {"n": steps + 1})
         await stepper.run({"reader": task}, [])
         assert [one.content["n"] for one in await plain.find("ann")] == [steps + 1]
         assert [one.content["n"] for one in await plain.find("ann")] == [steps + 1]
+
+
+async def held(stepper, who, store, steps):
+    """A read that has gone so many steps and waits."""
+    task = asyncio.ensure_future(store.find("ann"))
+    for _ in range(steps):
+        await stepper._settle({who: task})
+        if who in stepper._waiting:
+            stepper._waiting.pop(who).set_result(None)
+    await stepper._settle({who: task})
+    return task
+
+
+@pytest.mark.parametrize("first", ["a", "b"])
+@pytest.mark.parametrize("a_steps", range(3, 12))
+async def test_two_readers_held_up_at_any_two_steps_serve_nothing_old_after_a_write(embedded_valkey, a_steps, first):
+    """One may bring back an old version, and the other the old records to it: neither may."""
+    aioredis = needs("redis", "pip install redis").asyncio
+    async with aioredis.Redis.from_url(embedded_valkey) as client:
+        for b_steps in range(3, 12):
+            prefix, stepper, truth = f"{uuid4().hex}:", Stepper(), InMemoryUserMemoryStore()
+            plain = CachedUserMemoryStore(truth, client, prefix=prefix, limit_s=30)
+            await plain.put("ann", "case", "1", {"n": 1})
+            stores = {who: stepped_store(stepper, who, truth, client, prefix) for who in "ab"}
+            steps = {"a": a_steps, "b": b_steps}
+            tasks = {who: await held(stepper, who, stores[who], steps[who]) for who in "ab"}
+            await plain.put("ann", "case", "1", {"n": 2})
+            await stepper.run(tasks, [first] * 20)
+            for _ in range(2):
+                assert [one.content["n"] for one in await plain.find("ann")] == [2], b_steps
+
+
+@pytest.mark.parametrize("steps", range(1, 12))
+async def test_a_reader_held_up_while_the_user_is_forgotten_leaves_no_copy_in_redis(truth, client, steps):
+    prefix, stepper = f"{uuid4().hex}:", Stepper()
+    plain = CachedUserMemoryStore(truth, client, prefix=prefix, limit_s=30)
+    await plain.put("ann", "case", "1", {"text": "s3cret"})
+    task = await held(stepper, "reader", stepped_store(stepper, "reader", truth, client, prefix), steps)
+    await plain.forget("ann")
+    await stepper.run({"reader": task}, [])
+    for key in [key for key in await keys_of(client, prefix) if not key.endswith(":index")]:
+        assert b"s3cret" not in await client.get(key)
+
+
+async def test_a_write_that_postgres_ends_after_its_answer_was_lost_is_hidden_by_no_entry(client):
+    prefix = f"{uuid4().hex}:"
+
+    class Lost(InMemoryUserMemoryStore):
+        async def put(self, *args, **options):
+            raise ConnectionError("the connection was lost while the transaction was ending")
+
+    truth, late = Lost(), InMemoryUserMemoryStore.put
+    writer = CachedUserMemoryStore(truth, client, prefix=prefix, limit_s=30)
+    reader = CachedUserMemoryStore(truth, client, prefix=prefix, limit_s=30)
+    await late(truth, "ann", "case", "1", {"n": 1})
+    assert [one.content["n"] for one in await reader.find("ann")] == [1]
+    with pytest.raises(ConnectionError):
+        await writer.put("ann", "case", "1", {"n": 2})
+    for store in (reader, writer, reader):
+        assert [one.content["n"] for one in await store.find("ann")] == [1]
+    await late(truth, "ann", "case", "1", {"n": 2})
+    for store in (reader, writer, reader):
+        assert [one.content["n"] for one in await store.find("ann")] == [2]
 
 
 DYING = """
