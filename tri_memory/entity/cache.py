@@ -173,8 +173,9 @@ class CachedUserMemoryStore(Closing):
 
     async def _records(self, user_id: str, memory_type: MemoryType | None) -> list[UserMemory] | None:
         """All active records of that type; None where the truth is to be searched."""
-        for other in {user_id, *list(self._owed)[:1]} & self._owed.keys():
-            await self._end(other)
+        if self._owed:
+            for other in {user_id, next(iter(self._owed), user_id)} & self._owed.keys():
+                await self._end(other)
         keys, kind = self._calls.keys(user_id), memory_type or "any"
         version, entry = (None, None) if user_id in self._owed else await self._entry(user_id, keys, kind)
         if entry:
