@@ -467,4 +467,4 @@ quiz("10")
 # **Claims tested here**: C11. **What breaks this idea**: questions whose answer is one exact value. Likeness is the wrong
 # tool for an order, a device, a case.
 #
-# Next in the series: 11 Find the case, by its number and not by its likeness. It is still to be written.
+# Next: [11 Find the case](11_find_the_case.ipynb), by its number and not by its likeness.

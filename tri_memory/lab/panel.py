@@ -1,4 +1,4 @@
-"""A panel: sliders, a line of text, one picture. It only shows what a plain function computes.
+"""A panel: sliders, a sentence, one picture. It only shows what a plain function computes.
 
 `panel(model, draw, say, controls)` calls `model(**values)`, writes `say(result)` and draws `draw(result)`. The model is
 an ordinary function, so tests and learners call it without any widget. Where widgets can't run, the same text and
@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import html
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,7 +71,23 @@ class Steps:
         return widgets.SelectionSlider(options=list(self.options), value=self.start, description=description, **_WIDE)
 
 
+@dataclass(frozen=True)
+class Text:
+    """A text to type into, of one line or several. The panel waits for a pause in the typing before it follows."""
+
+    name: str
+    start: str
+    label: str = ""
+
+    def widget(self) -> widgets.Widget:
+        return widgets.Textarea(value=self.start, rows=3, description=_label(self.label or self.name, ""), **_WIDER)
+
+
+Control = Slider | Steps | Choice | Text
+
+TYPING_S, DRAGGING_S = 0.4, 0.03  # after the last key; after the first of a burst of slider events
 _WIDE = {"style": {"description_width": "14em"}, "layout": widgets.Layout(width="36em", max_width="98%")}
+_WIDER = {"style": {"description_width": "14em"}, "layout": widgets.Layout(width="60em", max_width="98%")}
 
 
 class Panel:
@@ -82,7 +98,7 @@ class Panel:
         model: Callable[..., Any],
         draw: Callable[[Any], Figure],
         say: Callable[[Any], str],
-        controls: Sequence[Slider | Steps | Choice],
+        controls: Sequence[Control],
         title: str,
     ) -> None:
         self.model, self.draw, self.say, self.title = model, draw, say, title
@@ -110,15 +126,19 @@ class Panel:
         self._update()
         return self
 
-    def _changed(self, _change: object) -> None:
-        """Redraw once for a burst of slider events, so that a quick drag leaves no queue of old pictures behind."""
+    def _changed(self, change: Mapping[str, Any]) -> None:
+        """Redraw once for a burst of events, so that a quick drag or typing leaves no queue of old pictures behind."""
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
             self._update()
             return
+        typed = isinstance(change["owner"], widgets.Textarea)
+        if typed and self._redraw is not None:
+            self._redraw.cancel()
+            self._redraw = None
         if self._redraw is None:
-            self._redraw = loop.call_later(0.03, self._update)
+            self._redraw = loop.call_later(TYPING_S if typed else DRAGGING_S, self._update)
 
     def _update(self) -> None:
         if self._redraw is not None:
@@ -155,7 +175,7 @@ def panel(
     model: Callable[..., Any],
     draw: Callable[[Any], Figure],
     say: Callable[[Any], str],
-    controls: Sequence[Slider | Steps | Choice],
+    controls: Sequence[Control],
     title: str,
 ) -> Panel:
     """Sliders over `model`: each move calls `model(**values)` and shows `say(result)` and `draw(result)`."""

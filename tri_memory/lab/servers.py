@@ -14,6 +14,7 @@ from uuid import uuid4
 from tri_memory import engines
 from tri_memory.contracts import EpisodicStore, PreferenceStore, SessionStore
 from tri_memory.engines import Engine
+from tri_memory.entity.records import UserMemoryStore
 
 
 def redis() -> Engine:
@@ -56,6 +57,18 @@ def every_episodic_store(dimensions: int) -> dict[str, EpisodicStore]:
     stores: dict[str, EpisodicStore] = {"memory": InMemoryEpisodicStore()}
     for how, engine in _every("PostgreSQL", engines.postgres).items():
         stores[how] = PgVectorEpisodicStore(engine.url, dimensions, table=table)
+    return stores
+
+
+def every_user_memory_store(**options: Any) -> dict[str, UserMemoryStore]:
+    """By engine, an empty store of users' records with these options."""
+    from tri_memory.entity.memory import InMemoryUserMemoryStore
+    from tri_memory.entity.postgres import PostgresUserMemoryStore
+
+    table = f"lesson_{uuid4().hex}"
+    stores: dict[str, UserMemoryStore] = {"memory": InMemoryUserMemoryStore(**options)}
+    for how, engine in _every("PostgreSQL", engines.postgres).items():
+        stores[how] = PostgresUserMemoryStore(engine.url, table=table, **options)
     return stores
 
 
