@@ -70,7 +70,7 @@ class Tombstones(Protocol):
 @dataclass(slots=True)
 class _User:
     forgotten_at: datetime | None = None
-    closed: bool = False
+    closed: int = 0  # by so many forgettings that are not done
     writes: set[str] = field(default_factory=set)
     late: set[str] = field(default_factory=set)  # that a forgetting has stopped waiting for
 
@@ -90,7 +90,7 @@ class InMemoryTombstones:
         name = self._name(user_id)
         with self._lock:
             user = self._users.get(name) or _User()
-            refuse(began_at, user.forgotten_at, user.closed)
+            refuse(began_at, user.forgotten_at, user.closed > 0)
             write = Write(secrets.token_hex(8), name, user.forgotten_at)
             user.writes.add(write.number)
             self._users[name] = user
@@ -112,7 +112,7 @@ class InMemoryTombstones:
         with self._lock:
             user = self._users.setdefault(self._name(user_id), _User())
             now = as_utc("the clock's time", self.clock())
-            user.closed, user.forgotten_at = True, max(now, user.forgotten_at or now)
+            user.closed, user.forgotten_at = user.closed + 1, max(now, user.forgotten_at or now)
             return user.forgotten_at
 
     async def under_way(self, user_id: str) -> int:
@@ -123,8 +123,9 @@ class InMemoryTombstones:
     async def open(self, user_id: str) -> None:
         with self._lock:
             user = self._users[self._name(user_id)]
-            user.closed = False
-            user.late |= user.writes
+            user.closed -= 1
+            if not user.closed:
+                user.late |= user.writes
 
     async def forgotten_at(self, user_id: str) -> datetime | None:
         with self._lock:
