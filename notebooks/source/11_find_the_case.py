@@ -258,7 +258,7 @@ picture(
 
 # %% [markdown]
 # - Small marks are users, lines their mean. With five cases a user, chance decides a lot.
-# - The cosine falls with every case that is like the others. The exact lookup doesn't notice them.
+# - Among many cases that are like each other the cosine falls to about a third. The exact lookup doesn't notice them.
 # - Fusing helps the cosine and spoils the words: half of the vote goes to who can't read ids.
 # - The milliseconds of the cosine are the embedder's. With the question's vector at hand, both ways cost about a round trip.
 

@@ -7,7 +7,8 @@ import base64
 
 import pytest
 
-from tri_memory.lab.panel import Choice, Slider, Steps, panel
+from tri_memory.lab import panel as kit
+from tri_memory.lab.panel import Choice, Slider, Steps, Text, panel
 from tri_memory.lab.plots import axes
 
 
@@ -98,3 +99,33 @@ def test_steps_are_a_slider_over_given_values_that_begins_where_it_is_told():
     assert shown.set(ef="100").text == "ef_search 100"
     with pytest.raises(Exception, match="Invalid selection"):
         shown.set(ef="50")
+
+
+def typing(calls: list[str]):
+    def model(text):
+        calls.append(text)
+        return text
+
+    return panel(
+        model, lambda text: axes(3, 2, title="Typed")[0], lambda text: text, [Text("text", "a")], title="Typed"
+    )
+
+
+async def test_typing_is_followed_after_a_pause_and_not_at_each_key(monkeypatch):
+    monkeypatch.setattr(kit, "TYPING_S", 0.2)
+    calls: list[str] = []
+    shown = typing(calls)
+    for typed in ("ab", "abc", "abcd"):
+        shown.controls["text"].value = typed
+        await asyncio.sleep(0.05)  # quicker than the pause
+    assert calls == ["a"]
+    await asyncio.sleep(0.5)
+    assert calls == ["a", "abcd"]
+
+
+def test_a_text_may_be_empty_have_several_lines_and_html():
+    shown = typing([])
+    for typed in ("", "two\nlines", "<b>bold</b>", "订单号BX-2207"):
+        assert shown.set(text=typed).text == typed
+    assert "<b>bold" not in shown.set(text="<b>bold</b>").view.value
+    assert shown.controls["text"].description == "text"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Awaitable, Callable
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 
 from tri_memory.entity.extract import Entity, extract
 from tri_memory.entity.graph import EntityGraph
@@ -99,7 +99,7 @@ def cases_named(function: Callable[..., Awaitable[list[str]]], rng: random.Rando
     minutes=12,
     hints=(
         "The days are those of the calendar where `now` is. With days=1 the first moment is today's midnight there.",
-        "Midnight of the first day: take now, go back days - 1 days, and set hour, minute, second and microsecond to 0. "
+        "Midnight of the first day: take now, go back days - 1 days, and set hour, minute, second, microsecond to 0. "
         "The zone of `now` stays.",
         "since = (now - timedelta(days=days - 1)).replace(hour=0, minute=0, second=0, microsecond=0); then "
         "graph.cases_of(since=since, user_id=user).",
@@ -119,8 +119,11 @@ def _judge_days(
 ) -> None:
     graph, named = EntityGraph(), {}
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=days - 1)
-    moments = [midnight, midnight - timedelta(minutes=1), midnight - timedelta(hours=rng.randrange(1, 12)), now]
+    utc = now.astimezone(UTC).replace(hour=0, minute=0) - timedelta(days=days - 1)
+    edges = (midnight, midnight - timedelta(days=1), now - timedelta(days=days), utc)  # the right one, and mistakes
+    moments = [edge - timedelta(minutes=before) for edge in edges for before in (0, 1)] + [now]
     moments += [now - timedelta(hours=hours) for hours in rng.sample(range(1, 24 * (days + 2)), 8)]
+    moments = [moment for moment in dict.fromkeys(moments) if moment <= now]
     numbers = rng.sample(range(2_000, 3_000), len(moments))
     for number, at in zip(numbers, moments, strict=True):
         named[f"BX-{number}"] = at
@@ -130,9 +133,9 @@ def _judge_days(
     got = function(graph, "ann", now, days)
     if got == expected:
         return
-    what = f"now {now.isoformat()}, days={days}: "
+    what = f"(now {now.isoformat()}, days={days})"
     if not isinstance(got, list) or not all(isinstance(one, str) for one in got):
-        raise Wrong(f"{what}it should return a list of ids, such as ['BX-2207']; it returned {got!r}.")
+        raise Wrong(f"It should return a list of ids, such as ['BX-2207']; it returned {str(got)[:80]}. {what}")
     _name_the_mistake(got, expected, named, midnight, what, now, days)
 
 
@@ -146,25 +149,25 @@ def _name_the_mistake(
     days: int,
 ) -> None:
     if "BX-9999" in got:
-        raise Wrong(f"{what}BX-9999 is another user's case.")
+        raise Wrong(f"BX-9999 is another user's case. {what}")
     if not set(got) <= named.keys():
-        raise Wrong(f"{what}only cases belong here, and {sorted(set(got) - named.keys())[0]} is none.")
+        raise Wrong(f"Only cases belong here, and {sorted(set(got) - named.keys())[0]} is none. {what}")
     if set(got) == set(expected):
-        raise Wrong(f"{what}the right cases, but the last named comes first.")
+        raise Wrong(f"The right cases, but the last named comes first. {what}")
 
     def since(moment: datetime) -> set[str]:
         return {id for id, at in named.items() if at >= moment}
 
     if set(got) == named.keys():
-        raise Wrong(f"{what}all the cases there are; those before {midnight.isoformat()} are older.")
+        raise Wrong(f"All the cases there are; those before {midnight.isoformat()} are older. {what}")
     if set(got) == since(now - timedelta(days=days)):
-        raise Wrong(f"{what}this counts {24 * days} hours back. Days begin at midnight: {midnight.isoformat()}.")
+        raise Wrong(f"This counts {24 * days} hours back. Days begin at midnight: {midnight.isoformat()}. {what}")
     if set(got) == since(midnight - timedelta(days=1)):
-        raise Wrong(f"{what}one day too many. Today is one of the {days}.")
+        raise Wrong(f"One day too many: today is one of the {days}. {what}")
     wrong = sorted(set(got) ^ set(expected))[0]
     raise Wrong(
-        f"{what}{wrong} was named at {named[wrong].isoformat()}, and the days begin at {midnight.isoformat()}, by the "
-        "calendar of the zone that `now` is in."
+        f"{'Too many' if wrong in got else 'Too few'}: {wrong} was named at {named[wrong].isoformat()}, and the "
+        f"days begin at {midnight.isoformat()}, by the calendar of the zone that `now` is in. {what}"
     )
 
 

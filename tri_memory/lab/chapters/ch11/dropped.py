@@ -131,8 +131,8 @@ def sentence_of_c07(disk: dict[str, int]) -> str:
     parts = "; ".join(f"{name}: {share:.1f} %" for name, share in needed().items())
     found = answered()
     return (
-        f"Of the characters, {parts}. On disk, {100 * (1 - disk['records'] / disk['turns']):.0f} % less. With what is kept, "
-        f"{found.answer_kept.sum()} of the kit's {found.questions.sum()} answerable questions can be answered."
+        f"Of the characters, {parts}. On disk, {100 * (1 - disk['records'] / disk['turns']):.0f} % less. With what "
+        f"is kept, {found.answer_kept.sum()} of the kit's {found.questions.sum()} answerable questions can be answered."
     )
 
 

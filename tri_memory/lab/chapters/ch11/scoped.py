@@ -38,7 +38,10 @@ async def five_questions(url: str) -> dict[str, Asked]:
     table, clock = f"lesson_{uuid4().hex}", ManualClock(NOW)
     try:
         async with await PostgresUserMemoryStore.connect(url, table=table, clock=clock) as postgres:
-            stores = {"memory": InMemoryUserMemoryStore(clock=clock), "Postgres": postgres}
+            stores: dict[str, UserMemoryStore] = {
+                "memory": InMemoryUserMemoryStore(clock=clock),
+                "Postgres": postgres,
+            }
             return {engine: await _asked(store) for engine, store in stores.items()}
     finally:
         drop(url, table)
