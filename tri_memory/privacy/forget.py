@@ -166,6 +166,8 @@ async def _line(holder: Forgettable, user_id: str, erased: _Erased, canaries: Se
             left = await holder.find(user_id, "")
             found = [await holder.find(user_id, each) for each in canaries]
             with_canary = None if None in found else sum(each or 0 for each in found)
+            if isinstance(holder, forgettable.UserMemories):
+                await holder.searched(user_id)
         except Exception as failed:
             error = failed
     return Line(

@@ -124,6 +124,11 @@ class UserMemories:
         rows = await self._store.find(user_id, limit=EVERYTHING)
         return sum(canary in f"{row.entity_id} {json.dumps(dict(row.content), ensure_ascii=False)}" for row in rows)
 
+    async def searched(self, user_id: str) -> None:
+        """A cache now has an entry for the nothing that was found, and the user's id is in its key."""
+        if hasattr(self._store, "truth"):
+            await self._store.deactivate(user_id)
+
     async def purge(self, before: datetime) -> int:
         return await self._store.purge(before)
 
