@@ -251,9 +251,9 @@ table = await looking.compare()
 timed = await looking.times(server.url)
 picture(
     plots.against_cases(table, timed),
-    alt="Right answers against the number of cases: exact and words stay at 100 %, cosine falls "
-    "to about a third, hybrid lies between. In Postgres, exact is faster than cosine with its "
-    "embedding, and hybrid grows slow.",
+    alt="Right answers against the number of cases: exact and words stay at 100 %, cosine "
+    "falls to about a third, hybrid lies between. In Postgres, exact is faster than cosine "
+    "with its embedding, and hybrid grows slow.",
 )
 
 # %% [markdown]
@@ -354,7 +354,7 @@ async def cases_named(store, question: str, user: str, since) -> list[str]:
 
 
 # %% tags=["solution"]
-from tri_memory.entity.extract import extract
+from tri_memory.entity import extract as rules
 
 
 async def cases_named(store, question: str, user: str, since) -> list[str]:
@@ -362,7 +362,7 @@ async def cases_named(store, question: str, user: str, since) -> list[str]:
 
     The last stated first. `store` is a UserMemoryStore.
     """
-    ids = {one.value for one in extract(question) if one.kind == "CASE_ID"}
+    ids = {one.value for one in rules.extract(question) if one.kind == "CASE_ID"}
     found = await store.find(
         user,
         memory_type="case",
