@@ -226,7 +226,8 @@ for user in ("", " "):
 # %% [markdown]
 # ### The index behind it
 #
-# Which of my cases moved in the last seven days? In a table with 30,000 cases of 100 users, half of them put away:
+# Which of my cases moved in the last seven days? In a table with 30,000 cases of 100 users, half of them put away,
+# `EXPLAIN` tells how Postgres finds them, and how it would without the index:
 
 # %%
 print(indexed.LAST_WEEK.format(table="user_memory").strip())
@@ -244,7 +245,8 @@ indexed.compare(server.url)
 # ## Measure
 #
 # Questions that name a case of the user, among 5 to 200 cases, three users a language, four ways to find it: exact; BM25
-# (notebook 10); cosine; and both, fused. At the right what one question costs in Postgres, with the embedder's share.
+# (notebook 10); cosine; and both, fused. At the right what one question costs in Postgres, its embedding included;
+# the dotted line leaves that out.
 
 # %%
 table = await looking.compare()
@@ -266,8 +268,8 @@ picture(
 claim("C09", measured=looking.sentence(table, timed), verdict=looking.verdict(table))
 
 # %% [markdown]
-# - So 100 % holds for questions that name an id in a spelling that has a rule. 43 % is one point of a falling line: it says
-#   how many cases their users had.
+# - So 100 % holds for questions that name an id in a spelling that has a rule. 43 % is one point of a falling line: it
+#   depends on how many cases a user has, and how alike they are.
 # - How many times faster depends on who pays for the embedding, and on which embedder.
 #
 # Now questions as people write them, among 200 cases:
@@ -275,22 +277,23 @@ claim("C09", measured=looking.sentence(table, timed), verdict=looking.verdict(ta
 # %%
 picture(
     plots.by_kind(table),
-    alt="What each way gives for six kinds of questions. Exact is right for known spellings, gives "
-    "nothing for another user's id and mostly nothing for a typo, and is mostly wrong otherwise.",
+    alt="What each way gives for six kinds of questions. Exact is right for known spellings, "
+    "gives nothing for another user's id and mostly nothing for a typo, and is mostly wrong "
+    "otherwise.",
 )
 
 # %% [markdown]
 # **Where the winner stops winning.** Three rows of the left picture.
 #
 # - *Spelling without a rule*: nothing is recognised, so the question counts as one that names nothing, and the cosine
-#   answers. Words do better here: "bx" and "2207" are two rare words.
+#   answers. Words do better here: 2207 stands in one sentence alone.
 # - *One digit wrong*: mostly nothing, which is honest. But where ids lie close, the wrong digit is another case's id, and
 #   then a wrong case comes with full confidence. Among 200 of 1,000 ids that is one slip in five. A check digit in the id
 #   ends it.
 # - *Like last time*: exact has nothing to look up and is as poor as the cosine.
 #
-# And where it wins alone: another user's id gives nothing. Each fuzzy way brings the nearest of the own cases, for an answer
-# that doesn't exist.
+# And where it wins alone: another user's id gives nothing. Each fuzzy way, without a gate (10), brings one of the own cases,
+# for an answer that doesn't exist.
 
 # %% [markdown]
 # ## Exercises
