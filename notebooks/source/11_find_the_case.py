@@ -13,7 +13,7 @@
 # - look cases up in memory and in Postgres, with a scope (exercise 11-2), and test three claims.
 #
 # **You need** [07 Recall by meaning](07_recall_by_meaning.ipynb) and [10 Open the gate](10_open_the_gate.ipynb). No key. A
-# PostgreSQL is started for you. About 65 minutes.
+# PostgreSQL is started for you. About 70 minutes.
 
 # %%
 from tri_memory.entity.extract import extract, saving
