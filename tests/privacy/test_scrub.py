@@ -124,6 +124,29 @@ async def test_after_forgetting_purging_and_scrubbing_a_canary_is_in_no_store_an
         assert len(await stores.sessions.list_sessions()) == 30
 
 
+async def test_the_only_users_words_leave_the_statistics_and_the_log_files_that_wait_to_be_used_again(postgres):
+    psycopg, (url, folder) = needs("psycopg", "pip install psycopg"), postgres
+    canary = f"canary-{uuid4().hex}"
+    async with PostgresPreferenceStore(url) as store:
+        for number in range(10):
+            await store.set("ann", f"{canary} {number}", f"{canary} {number}")
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("ANALYZE preferences")
+            sampled = "SELECT count(*) FROM pg_stats WHERE position(%s IN histogram_bounds::text) > 0"
+            assert connection.execute(sampled, [canary]).fetchone() == (2,)
+            for _ in range(12):  # four megabytes each, in files of sixteen
+                connection.execute("SELECT pg_logical_emit_message(false, 'test', repeat(%s, 100000))", [canary])
+            connection.execute("SELECT pg_switch_wal()")
+            connection.execute("CHECKPOINT")  # the old files are renamed, to be written to again later
+            now = connection.execute("SELECT pg_walfile_name(pg_current_wal_lsn())").fetchone()[0]
+        await store.forget("ann")
+        waiting = [path for path in hunt_files(folder, [canary]) if "pg_wal" in path and Path(path).name > now]
+        assert len(waiting) > 2
+        assert (await scrub_postgres(url, ["preferences"]))["tables"] == 1
+        assert hunt_files(folder, [canary]) == {}
+        assert await store.set("ann", "order", "new")
+
+
 async def settled(folder: Path, texts: list[str]) -> None:
     """The old append-only file is unlinked by a thread of the server."""
     for _ in range(100):

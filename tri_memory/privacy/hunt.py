@@ -67,8 +67,10 @@ async def _values(client: Any, key: bytes) -> list[bytes]:
 
 
 def hunt_files(folder: str | Path, canaries: Iterable[str | bytes]) -> dict[str, int]:
-    """{path below `folder`: how often} one of the texts, in UTF-8, or of the byte strings, stands in a file. A value that
-    a server has compressed hides a text from this search: plant one that can't be compressed."""
+    """{path below `folder`: how often} one of the texts, in UTF-8, or of the byte strings, stands in a file.
+
+    A value that a server has compressed hides a text from this search: plant one that can't be compressed.
+    """
     texts = [each if isinstance(each, bytes) else require_text("a canary", each).encode() for each in canaries]
     found: dict[str, int] = {}
     for path in sorted(Path(folder).rglob("*")):
