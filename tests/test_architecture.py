@@ -18,7 +18,7 @@ FLOORS = (  # the ground floor first; a room imports from its own floor or from 
     {"embedding", "recall", "engines"},
     {"session", "preference", "episodic", "entity"},
     {"agent", "privacy", "factory"},
-    {"lab", "adapters", "web", "cli", "doctor", "selftest"},
+    {"lab", "adapters", "web", "commands", "cli", "doctor", "selftest"},
 )
 FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 STORES = FLOORS[3]

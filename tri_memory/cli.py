@@ -1,4 +1,4 @@
-"""The command line: `tri-memory doctor | chat | decay | selftest | lab`, or `python -m tri_memory.cli …`.
+"""The command line: `tri-memory doctor | chat | decay | forget | selftest | lab`, or `python -m tri_memory.cli …`.
 
 Each command imports what it needs when it runs, so that `tri-memory --help` is quick and works in a broken environment.
 """
@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import tri_memory
 
@@ -17,9 +17,6 @@ try:
     import typer
 except ModuleNotFoundError as error:
     raise tri_memory.missing_package(error) from None
-
-if TYPE_CHECKING:
-    from tri_memory.agent.chat import Chat
 
 # Nobody asked JupyterLab to look for news and updates on the network.
 QUIET = (
@@ -81,12 +78,13 @@ def chat(
     OPENAI_API_KEY.
     """
     from tri_memory.agent.repl import Repl
+    from tri_memory.commands.chat import chat_from_env, greeting
 
     try:
-        conversation = _chat(user, session)
+        conversation = chat_from_env(user, session)
     except (ValueError, RuntimeError, ConnectionError) as error:
         _fail(str(error))
-    typer.echo(_greeting(conversation))
+    typer.echo(greeting(conversation))
     raise typer.Exit(Repl(conversation, _read_line, typer.echo).run())
 
 
@@ -105,11 +103,15 @@ def decay(
     """
     import asyncio
 
+    from tri_memory.commands.decay import faded
     from tri_memory.factory import episodic_store_from_env
+
+    def note(line: str) -> None:
+        typer.echo(line, err=True)
 
     try:
         in_memory = type(episodic_store_from_env()).__name__.startswith("InMemory")
-        said = "" if in_memory else asyncio.run(_faded(os.environ["DATABASE_URL"].strip(), dry_run))
+        said = "" if in_memory else asyncio.run(faded(os.environ["DATABASE_URL"].strip(), dry_run, note))
     except (ValueError, RuntimeError, OSError, ImportError) as error:
         _fail(str(error))
     if in_memory:
@@ -120,25 +122,42 @@ def decay(
     typer.echo(said)
 
 
-async def _faded(url: str, dry_run: bool) -> str:
-    """Run the job; what it did, in a sentence."""
-    from psycopg import ProgrammingError
+@app.command()
+def forget(
+    user: Annotated[str, typer.Option("--user", "-u", help="Whom to forget.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Don't ask first.")] = False,
+) -> None:
+    """Forget a user in every store that the environment names, and print the receipt. Exit code 1 where a store failed.
 
-    from tri_memory.episodic.pgvector import PgVectorEpisodicStore
+    Sessions, preferences and episodes are deleted at once; the long-term record is hidden at once and deleted by the
+    purge after 7 days. What another process is writing at this moment is not waited for: end its conversations with
+    that user first, or forget again. The receipt names the user by a pseudonym, under MEMORY_PSEUDONYM_KEY where that
+    is set.
+    """
+    import asyncio
 
-    store = await PgVectorEpisodicStore.existing(url)
-    if store is None:
-        return "no memory was ever stored there, so nothing is archived"
-    async with store:
-        typer.echo(f"looking through the memories at {store!r} …", err=True)
-        try:
-            done = await store.fade(dry_run=dry_run)
-        except ProgrammingError as error:  # a user who may not write, mostly
-            raise RuntimeError(str(error)) from error
-    share = f"{len(done.archived):,} of {done.looked_at:,} memories"
-    if dry_run:
-        return f"{share} would be archived, {done.stay:,} would stay; nothing was changed"
-    return f"{share} archived, {done.stay:,} stay; run again today and nothing changes"
+    from tri_memory.commands.forget import forgotten
+
+    try:
+        if not yes:
+            _ask(f"Forget everything about {user}? This can't be undone.")
+        receipt = asyncio.run(forgotten(user))
+    except (ValueError, RuntimeError, OSError, ImportError) as error:
+        _fail(str(error))
+    typer.echo(receipt.to_text())
+    raise typer.Exit(0 if receipt.ok else 1)
+
+
+def _ask(question: str) -> None:
+    """Go on after a yes on a terminal; nobody is there to say it at the end of a pipe."""
+    if not _at_a_terminal():
+        _fail("nothing was forgotten: there is no terminal to ask on, so say it with --yes")
+    if not typer.confirm(question):
+        _fail("nothing was forgotten")
+
+
+def _at_a_terminal() -> bool:
+    return sys.stdin.isatty()
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
@@ -161,54 +180,6 @@ def lab(context: typer.Context) -> None:
             raise typer.Exit(process.wait())
         except KeyboardInterrupt:  # JupyterLab has it too: it asks whether to shut down, and does so in its own time
             continue
-
-
-def _chat(user: str, session: str | None) -> Chat:
-    """Stores, model and summariser as the environment names them."""
-    from tri_memory.agent.chat import Chat
-    from tri_memory.agent.models import model_from_env
-    from tri_memory.agent.summaries import without_replies
-    from tri_memory.embedding import default_embedder
-    from tri_memory.factory import episodic_store_from_env, preference_store_from_env, session_store_from_env
-    from tri_memory.session.extractive import ExtractiveSummarizer
-    from tri_memory.session.summarizers import openai_summarizer_from_env
-
-    embedder = default_embedder()
-    summarizer = openai_summarizer_from_env() or ExtractiveSummarizer(embedder)
-    return Chat(
-        user,
-        session,
-        sessions=session_store_from_env(summarizer=without_replies(summarizer)),
-        preferences=preference_store_from_env(),
-        episodes=episodic_store_from_env(dimensions=embedder.dimensions),
-        embedder=embedder,
-        model=model_from_env(),
-        summarizer=summarizer,
-    )
-
-
-def _greeting(conversation: Chat) -> str:
-    from tri_memory.agent.models import PromptOnlyModel
-
-    built_in = isinstance(conversation.model, PromptOnlyModel)
-    model = "the built-in model, which answers only from its prompt" if built_in else repr(conversation.model)
-    return (
-        f"{conversation.user_id}, session {conversation.session_id}, {model}.\n"
-        f"{_lifetime(conversation)} /help lists the commands."
-    )
-
-
-def _lifetime(conversation: Chat) -> str:
-    layers = {
-        "session": conversation.sessions,
-        "preferences": conversation.preferences,
-        "episodes": conversation.episodes,
-    }
-    kept = [name for name, store in layers.items() if not type(store).__name__.startswith("InMemory")]
-    gone = [name for name in layers if name not in kept]
-    if not kept:
-        return "Memory lives in this process: when you leave, it is gone."
-    return f"Kept when you leave: {', '.join(kept)}." + (f" Gone then: {', '.join(gone)}." if gone else "")
 
 
 def _read_line() -> str:

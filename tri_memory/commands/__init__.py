@@ -1,0 +1,1 @@
+"""What the longer commands of `tri-memory` do, apart from reading arguments and printing."""

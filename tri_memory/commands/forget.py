@@ -1,0 +1,114 @@
+"""`tri-memory forget`: one user, in every store that the environment names."""
+
+from __future__ import annotations
+
+import os
+from contextlib import AsyncExitStack
+from typing import Any
+
+from tri_memory.contracts import require_text
+from tri_memory.engines.closing import Closing
+from tri_memory.factory import episodic_store_from_env, preference_store_from_env, session_store_from_env
+from tri_memory.privacy.forget import Stores, forget_user
+from tri_memory.privacy.forgettable import Forgettable
+from tri_memory.privacy.pseudonyms import VARIABLE, Pseudonyms
+from tri_memory.privacy.receipt import Receipt
+
+
+async def forgotten(user_id: str) -> Receipt:
+    """Forget this user there; what was done. A store whose server doesn't answer is a line of the receipt.
+
+    ValueError where all stores are in memory, which a new process has none of, and for settings that are wrong.
+    """
+    require_text("user_id", user_id)
+    pseudonyms = Pseudonyms.from_env() if os.environ.get(VARIABLE, "").strip() else None
+    async with AsyncExitStack() as stack:
+        stores = await _stores(stack)
+        return await forget_user(user_id, stores=stores, pseudonyms=pseudonyms, who="tri-memory forget")
+
+
+async def _stores(stack: AsyncExitStack) -> Stores:
+    layers = {"SESSION_STORE": _sessions, "PREFERENCE_STORE": _preferences, "EPISODIC_STORE": _episodes}
+    named = {variable: layer for variable, layer in layers.items() if _is_named(variable)}
+    if not named:
+        raise ValueError(
+            "every store is in memory, where nothing outlives its process, so there is nothing to forget: set "
+            "SESSION_STORE=redis and REDIS_URL, or PREFERENCE_STORE=pg, EPISODIC_STORE=pgvector and DATABASE_URL"
+        )
+    if os.environ.get("DATABASE_URL", "").strip():
+        named["user_memory"] = _user_memory
+    found: dict[str, Any] = {}
+    failed: list[Forgettable] = []
+    for layer in named.values():
+        try:
+            found |= await layer(stack)
+        except (OSError, RuntimeError, ImportError) as error:  # the others are forgotten all the same
+            failed.append(_Unreachable(layer.__name__.removeprefix("_"), error))
+    return Stores(**found, others=failed)
+
+
+def _is_named(variable: str) -> bool:
+    return os.environ.get(variable, "").strip().lower() not in ("", "memory")
+
+
+async def _sessions(stack: AsyncExitStack) -> dict[str, Any]:
+    return {"sessions": await _entered(stack, session_store_from_env())}
+
+
+async def _preferences(stack: AsyncExitStack) -> dict[str, Any]:
+    return {"preferences": await _entered(stack, preference_store_from_env())}
+
+
+async def _entered(stack: AsyncExitStack, store: Any) -> Any:
+    return await stack.enter_async_context(store) if isinstance(store, Closing) else store
+
+
+async def _episodes(stack: AsyncExitStack) -> dict[str, Any]:
+    """Whatever the size of the vectors that are there; where nothing was ever stored, no table is made."""
+    chosen = episodic_store_from_env()
+    if not isinstance(chosen, Closing):  # a name that isn't known, of which the factory has warned
+        return {}
+    from tri_memory.episodic.pgvector import PgVectorEpisodicStore
+    from tri_memory.episodic.pgvector_archive import dimensions_of
+
+    url = os.environ["DATABASE_URL"].strip()
+    store = await PgVectorEpisodicStore.existing(url)
+    if store is None:
+        return {}
+    return {"episodes": await stack.enter_async_context(store), "dimensions": await dimensions_of(url, "episodes")}
+
+
+async def _user_memory(stack: AsyncExitStack) -> dict[str, Any]:
+    """The long-term record, with its cache and the short context where there is a Redis; where there is no such table,
+    none is made."""
+    from tri_memory.engines.postgres_connection import connect
+    from tri_memory.engines.postgres_pool import columns_of
+    from tri_memory.entity.postgres import PostgresUserMemoryStore
+
+    url, redis_url = (os.environ.get(name, "").strip() for name in ("DATABASE_URL", "REDIS_URL"))
+    async with await connect(url) as connection:
+        if not await columns_of(connection, "user_memory"):
+            return {}
+    truth = await stack.enter_async_context(PostgresUserMemoryStore(url))
+    if not redis_url:
+        return {"user_memory": truth}
+    from tri_memory.entity.cache import CachedUserMemoryStore
+    from tri_memory.entity.short_context import RedisShortContext
+
+    return {
+        "user_memory": await stack.enter_async_context(CachedUserMemoryStore.from_url(truth, redis_url)),
+        "short_context": await stack.enter_async_context(RedisShortContext.from_url(redis_url)),
+    }
+
+
+class _Unreachable:
+    """Stands in the receipt for a store that could not even be opened."""
+
+    def __init__(self, name: str, error: Exception) -> None:
+        self.name, self._error = name, error
+
+    async def forget(self, user_id: str) -> int:
+        raise self._error
+
+    async def find(self, user_id: str, canary: str) -> None:
+        raise self._error
