@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from uuid import uuid4
@@ -165,3 +167,33 @@ def test_what_cant_begin_says_why_in_one_line(monkeypatch, env, words):
 def test_no_user_is_refused():
     assert run("--yes").exit_code == 2
     assert "user_id must be a non-blank string" in run("--user", " ", "--yes").output
+
+
+def test_a_conversation_of_another_process_brings_nothing_back_and_may_go_on(monkeypatch, embedded_valkey, database):
+    user = f"ann-{uuid4().hex}"
+    name_servers(monkeypatch, embedded_valkey, database)
+    monkeypatch.setenv("MEMORY_PSEUDONYM_KEY", KEY)
+    with subprocess.Popen(
+        [sys.executable, "-m", "tri_memory.cli", "chat", "--user", user, "-s", "s7"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+    ) as chat:
+        chat.stdin.write(f"My order is {CANARY}.\n")
+        chat.stdin.flush()
+        while "All right" not in (line := chat.stdout.readline()):
+            assert line
+            assert not line.startswith("error")
+        result = run("--user", user, "--yes")
+        chat.stdin.write("My name is Kim.\n")
+        out, _ = chat.communicate("/exit\n", timeout=60)
+
+    assert (result.exit_code, chat.returncode) == (0, 0)
+    assert erased(result.output)["sessions"] == 1
+    assert out.rstrip().endswith("archived")
+    with needs("psycopg", "pip install psycopg").connect(database) as connection:
+        told = connection.execute("SELECT summary FROM episodes").fetchall()
+        notes = connection.execute("SELECT name FROM tombstones").fetchall()
+    assert CANARY not in str(told)
+    assert len(told) == 1
+    assert notes == [(Pseudonyms(KEY).of_user(user),)]

@@ -130,9 +130,8 @@ def forget(
     """Forget a user in every store that the environment names, and print the receipt. Exit code 1 where a store failed.
 
     Sessions, preferences and episodes are deleted at once; the long-term record is hidden at once and deleted by the
-    purge after 7 days. What another process is writing at this moment is not waited for: end its conversations with
-    that user first, or forget again. The receipt names the user by a pseudonym, under MEMORY_PSEUDONYM_KEY where that
-    is set.
+    purge after 7 days. With MEMORY_PSEUDONYM_KEY, and a store in Postgres, `tri-memory chat` in other processes is
+    waited for and brings nothing back; otherwise end the conversations with that user first, or forget again.
     """
     import asyncio
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 from contextlib import AsyncExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from tri_memory.commands.registry import pseudonyms_from_env, registry_from_env
 from tri_memory.contracts import require_text
 from tri_memory.engines.closing import Closing
 from tri_memory.factory import episodic_store_from_env, preference_store_from_env, session_store_from_env
 from tri_memory.privacy.forget import Stores, forget_user
 from tri_memory.privacy.forgettable import Forgettable
-from tri_memory.privacy.pseudonyms import VARIABLE, Pseudonyms
 from tri_memory.privacy.receipt import Receipt
+
+if TYPE_CHECKING:
+    from tri_memory.privacy.postgres_tombstones import PostgresTombstones
 
 
 async def forgotten(user_id: str) -> Receipt:
@@ -21,10 +24,23 @@ async def forgotten(user_id: str) -> Receipt:
     ValueError where all stores are in memory, which a new process has none of, and for settings that are wrong.
     """
     require_text("user_id", user_id)
-    pseudonyms = Pseudonyms.from_env() if os.environ.get(VARIABLE, "").strip() else None
+    pseudonyms = pseudonyms_from_env()
     async with AsyncExitStack() as stack:
         stores = await _stores(stack)
-        return await forget_user(user_id, stores=stores, pseudonyms=pseudonyms, who="tri-memory forget")
+        tombstones = await _answering(stack)
+        return await forget_user(user_id, stores=stores, tombstones=tombstones, pseudonyms=pseudonyms)
+
+
+async def _answering(stack: AsyncExitStack) -> PostgresTombstones | None:
+    """None also where the registry's server is away: then what can be erased is erased, and the stores there fail."""
+    registry = registry_from_env()
+    if registry is not None:
+        await stack.enter_async_context(registry)
+        try:
+            await registry.open()
+        except ConnectionError:
+            return None
+    return registry
 
 
 async def _stores(stack: AsyncExitStack) -> Stores:

@@ -5,9 +5,10 @@ Every store is tried, also where others fail, and twice where writes were under 
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -109,9 +110,8 @@ async def forget_user(
         end_unit(tombstones, user_id)
     whom = names.of_user(user_id)
     receipt = Receipt(whom, at, at + HIDDEN_FOR, len(texts), overtaken - left, left, tuple(lines))
-    if audit is not None:
-        what = "forget" if receipt.ok else "forget_incomplete"
-        audit.add(who=who, what=what, whom=whom, counts={line.store: line.erased for line in lines})
+    if audit is not None and (failed := await _audited(audit, who, receipt)):
+        receipt = replace(receipt, lines=(*receipt.lines, failed))
     return receipt
 
 
@@ -141,6 +141,17 @@ async def purge(
     if errors:
         raise ExceptionGroup("not every store was purged; run it again", errors) if len(errors) > 1 else errors[0]
     return gone
+
+
+async def _audited(audit: AuditLog, who: str, receipt: Receipt) -> Line | None:
+    """None, or the receipt's line on a log that could not be written: what is erased is erased all the same."""
+    what = "forget" if receipt.ok else "forget_incomplete"
+    counts = {line.store: line.erased for line in receipt.lines}
+    try:
+        await asyncio.to_thread(audit.add, who=who, what=what, whom=receipt.user, counts=counts)
+    except (OSError, RuntimeError) as error:
+        return Line("audit", 0, None, None, error=type(error).__name__, what_to_do="the log was not written; mend it")
+    return None
 
 
 @dataclass(frozen=True, slots=True)

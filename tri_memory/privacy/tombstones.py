@@ -50,14 +50,14 @@ class Tombstones(Protocol):
         """Sign it off. "gone": its user was forgotten meanwhile, and the forgetting deletes what was written. "undo":
         nobody waits for it any more, so whoever made it has to undo it."""
 
-    async def close(self, user_id: str) -> datetime:
+    async def shut(self, user_id: str) -> datetime:
         """Refuse this user's writes from now on; the time that counts as that of the forgetting."""
 
     async def under_way(self, user_id: str) -> int:
-        """How many writes that began before `close` have not ended."""
+        """How many writes that began before `shut` have not ended."""
 
-    async def open(self, user_id: str) -> None:
-        """Let this user write again; what began before `close` stays refused."""
+    async def reopen(self, user_id: str) -> None:
+        """Let this user write again; what began before `shut` stays refused."""
 
     async def forgotten_at(self, user_id: str) -> datetime | None:
         """When the user was last forgotten; None for whom nothing is noted."""
@@ -108,7 +108,7 @@ class InMemoryTombstones:
                 return "undo"
             return "stands" if user.forgotten_at == write.forgotten_at else "gone"
 
-    async def close(self, user_id: str) -> datetime:
+    async def shut(self, user_id: str) -> datetime:
         with self._lock:
             user = self._users.setdefault(self._name(user_id), _User())
             now = as_utc("the clock's time", self.clock())
@@ -120,7 +120,7 @@ class InMemoryTombstones:
             user = self._users.get(self._name(user_id))
             return len(user.writes) if user else 0
 
-    async def open(self, user_id: str) -> None:
+    async def reopen(self, user_id: str) -> None:
         with self._lock:
             user = self._users[self._name(user_id)]
             user.closed -= 1
@@ -161,11 +161,11 @@ async def closed(tombstones: Tombstones, user_id: str) -> AsyncIterator[datetime
     """While a user is being forgotten: no write of theirs begins. Also where it fails or is cancelled, the door opens
     again, and what began before stays refused."""
     require_text("user_id", user_id)
-    at = await tombstones.close(user_id)
+    at = await tombstones.shut(user_id)
     try:
         yield at
     finally:
-        await asyncio.shield(tombstones.open(user_id))
+        await asyncio.shield(tombstones.reopen(user_id))
 
 
 async def drained(tombstones: Tombstones, user_id: str, patience_s: float) -> int:
