@@ -385,6 +385,33 @@ async def test_with_a_clock_that_stands_still_or_goes_back_what_is_said_afterwar
         assert len(await chat.history()) == 2
 
 
+async def test_a_conversation_goes_on_after_somebody_else_forgot_its_user():
+    tombstones = InMemoryTombstones()
+    sessions, preferences = (
+        guarded(InMemorySessionStore(), tombstones),
+        guarded(InMemoryPreferenceStore(), tombstones),
+    )
+    chat = Chat("ann", "s1", sessions=sessions, preferences=preferences)
+    await chat.say("My name is Ann.")
+    stores = Stores(sessions=sessions, preferences=preferences)
+    await asyncio.create_task(forget_user("ann", stores=stores, tombstones=tombstones))
+    with pytest.raises(Forgotten):  # what this task has read before
+        await preferences.set("ann", "name", "Ann")
+    await chat.say("My name is Kim.")
+
+    assert len(await chat.history()) == 2
+    assert "Kim" in str(await preferences.all("ann"))
+
+
+async def test_an_audit_log_that_cant_be_written_costs_nobody_the_receipt(tmp_path):
+    log = AuditLog(tmp_path / "audit.jsonl")
+    (tmp_path / "audit.jsonl").write_text("hello\n")
+    receipt = await forget_user("ann", stores=Stores(preferences=InMemoryPreferenceStore()), audit=log)
+
+    assert not receipt.ok
+    assert (receipt.lines[-1].store, receipt.lines[-1].error) == ("audit", "Tampered")
+
+
 async def test_a_forgetting_that_fails_or_is_cancelled_opens_the_door_again():
     tombstones, gate = InMemoryTombstones(), Gate()
 
