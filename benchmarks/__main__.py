@@ -11,7 +11,19 @@ from importlib.metadata import PackageNotFoundError, version
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import imports, pgvector, quality, ranking, recall, redis_sessions, session, sweep
+from benchmarks import (
+    cache,
+    entities,
+    imports,
+    pgvector,
+    quality,
+    ranking,
+    recall,
+    redis_sessions,
+    session,
+    sweep,
+    token,
+)
 
 PEERS = ("langchain-core", "langchain-community", "langchain-redis", "openai-agents")
 
@@ -19,7 +31,7 @@ PEERS = ("langchain-core", "langchain-community", "langchain-redis", "openai-age
 def main() -> None:
     console = Console(width=150)
     table = Table("work", "ours (µs)", "beside", "theirs (µs)", "ratio", "goal", title=_machine())
-    for part in (session, recall, ranking, sweep, imports, redis_sessions, pgvector):
+    for part in (session, recall, ranking, sweep, imports, redis_sessions, pgvector, entities, token, cache):
         with console.status(f"measuring {part.__name__.split('.')[-1]}"):
             for row in part.rows():
                 mark = "" if row.reached else " (not reached)"

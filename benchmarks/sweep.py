@@ -9,19 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import joblib
 
+from benchmarks.sweep_cell import work
 from benchmarks.timing import Row
 from tri_memory.lab.sweep import sweep
 
 CELLS = 200
-
-
-def work(k: int, seed: int, steps: int) -> dict[str, float]:
-    """About 0.1 s of plain Python, `steps` having been measured for it; processor seconds."""
-    started = time.process_time()
-    total = 0
-    for i in range(steps):
-        total += i & k
-    return {"total": total, "busy": time.process_time() - started}
 
 
 def rows() -> Iterator[Row]:
