@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tri_memory import ChatTurn, CountPolicy, TokenWatermark
@@ -82,6 +82,7 @@ def test_a_result_that_lifts_the_total_over_the_window_keeps_its_call():
 
 
 @given(conversations)
+@example([*["user"] * 7, "tool a", "tool a", *["user"] * 4])
 def test_no_fold_parts_a_result_from_its_call(roles):
     history = turns(*roles)
     span = plan(CountPolicy(compress_after=12, keep_recent=5, hard_cap=1_000), history)

@@ -8,9 +8,11 @@ from tri_memory.contracts import ChatTurn
 
 
 def inside_exchanges(turns: Sequence[ChatTurn]) -> set[int]:
-    """Cuts that would part a result from its call, or leave a call alone whose result may still come."""
+    """Cuts that would part a result from its call, leave a call alone whose result may still come, or part a run of
+    results whose call nobody knows."""
     answered, waiting = exchanges(turns)
     inside = {cut for result, call in answered for cut in range(call + 1, result + 1)}
+    inside |= {i for i in range(1, len(turns)) if turns[i].role == turns[i - 1].role == "tool"}
     return inside.union(*(range(call + 1, len(turns)) for call in waiting))
 
 
