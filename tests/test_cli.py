@@ -271,7 +271,7 @@ def test_decay_archives_what_has_faded_says_so_in_a_sentence_and_does_nothing_mo
     runs = [run("decay", "--dry-run"), run("decay"), run("decay")]
 
     assert [(result.exit_code, result.stdout) for result in runs] == [
-        (0, "2 of 5 memories would be archived, 3 would stay; nothing was changed\n"),
+        (0, "2 of 5 memories would be archived, 3 would stay; nothing was archived\n"),
         (0, "2 of 5 memories archived, 3 stay; run again today and nothing changes\n"),
         (0, "0 of 3 memories archived, 3 stay; run again today and nothing changes\n"),
     ]
@@ -330,7 +330,7 @@ def test_decay_by_a_user_who_may_only_read_is_a_line_and_a_dry_run_works(monkeyp
         dry, wet = run("decay", "--dry-run"), run("decay")
         connection.execute(f"DROP OWNED BY {reader}; DROP ROLE {reader}")
 
-    assert dry.stdout == "1 of 2 memories would be archived, 1 would stay; nothing was changed\n"
+    assert dry.stdout == "1 of 2 memories would be archived, 1 would stay; nothing was archived\n"
     assert (wet.exit_code, wet.stdout) == (1, "")
     assert wet.stderr.splitlines()[1:] == ["permission denied for table episodes_archive"]
 

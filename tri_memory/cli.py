@@ -90,16 +90,16 @@ def chat(
 
 @app.command()
 def decay(
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be archived, and change nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say how many would go, and archive none.")] = False,
 ) -> None:
-    """Archive the episodes that have faded: those that nobody used for three months. Run it once a night.
+    """Archive the episodes that have faded: after three months without a use, or used too seldom. Run it once a night.
 
     It works on the store that EPISODIC_STORE=pgvector and DATABASE_URL name. A line for cron, at 3:15 every night:
 
     15 3 * * *  EPISODIC_STORE=pgvector DATABASE_URL=postgresql://… tri-memory decay
 
     Archived is not deleted: it is kept for audit, can be restored, and is no longer recalled. To run it twice on a day,
-    or to stop it half-way, does no harm.
+    or to stop it half-way, does no harm. A table of an older form is brought up to date first, by a dry run too.
     """
     import asyncio
 

@@ -58,6 +58,7 @@ def test_an_interval_is_the_same_each_time_and_holds_its_mean():
     assert 0.25 <= found.low < 0.75 < found.high == 1
     assert str(interval([1, 1])) == "1.000 [1.000, 1.000]"
     assert math.isnan(interval([]).mean)
+    assert str(interval([])) == "–"
 
 
 def test_people_who_agree_within_themselves_make_it_wider():

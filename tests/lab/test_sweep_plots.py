@@ -65,6 +65,20 @@ def test_fewer_than_five_seeds_or_a_single_group_win_nothing():
         assert len(crossings(frame, "x", "y", "way")) == 0
 
 
+def test_every_line_has_its_name_beside_the_plot_where_all_end_together_at_the_top():
+    frame = made({name: lambda x: min(x, 4) for name in "abcd"}, shared=0, own=0.001)
+    figure = plot_sweep(frame, "x", "y", "way", xlabel="x", ylabel="y", log_x=True)
+    png(figure)  # names outside of the axes would not be drawn
+    (ax,) = figure.axes
+    bottom, top = ax.get_ylim()
+    heights = sorted(text.xy[1] for text in ax.texts if text.get_text() in "abcd")
+    assert len(heights) == 4
+    assert bottom <= heights[0]
+    assert heights[-1] <= top
+    assert min(np.diff(heights)) > 0.07 * (top - bottom)
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["1", "2", "3", "4", "5"]
+
+
 def test_failed_cells_leave_their_group_out():
     frame = made(FALLS_AND_RISES)
     frame.loc[(frame.way == "falls") & (frame.x == 2), ["y", "error"]] = [np.nan, "ValueError: no"]

@@ -22,5 +22,5 @@ async def faded(url: str, dry_run: bool, say: Callable[[str], None]) -> str:
             raise RuntimeError(str(error)) from error
     share = f"{len(done.archived):,} of {done.looked_at:,} memories"
     if dry_run:
-        return f"{share} would be archived, {done.stay:,} would stay; nothing was changed"
+        return f"{share} would be archived, {done.stay:,} would stay; nothing was archived"
     return f"{share} archived, {done.stay:,} stay; run again today and nothing changes"

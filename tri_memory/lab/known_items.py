@@ -81,9 +81,10 @@ def _query(content: str, df: Counter[str]) -> str:
 
 
 def off_topic(dataset: Dataset, *, each: int = 10, seed: int = 0) -> list[Question]:
-    """For every user up to `each` questions that somebody else asked, about what this user never spoke of.
+    """For every user up to `each` questions that somebody else asked.
 
-    The others are the dataset's own people; where there is one alone, those of the kit.
+    The others are the dataset's own people; where there is one alone, those of the kit. Whether this user spoke of the
+    same is not checked: where people share a past or a question, such as "What is my dog called?", some are on topic.
     """
     pool = dataset.questions if len(dataset.users()) > 1 else load("zh" if dataset.language == "zh" else "en").questions
     rng = random.Random(seed)

@@ -59,14 +59,16 @@ class Interval(NamedTuple):
     n: int
 
     def __str__(self) -> str:
-        return f"{self.mean:.3f} [{self.low:.3f}, {self.high:.3f}]"
+        return f"{self.mean:.3f} [{self.low:.3f}, {self.high:.3f}]" if self.n else "–"
 
 
 def interval(values: ArrayLike, groups: Sequence[Hashable] | None = None, *, seed: int = 0) -> Interval:
     """The mean of `values` (n,) with its 95 % bootstrap interval; of no values all NaN.
 
     Questions about one person resemble each other, so with `groups` (n,), the person of each value, the people are
-    drawn first and then as many questions of each as there are. The interval of few people is wide, and has to be.
+    drawn first and then as many questions of each as there are. Of few people it is still too narrow: in simulations
+    with 20 questions each it held the truth in 82 to 86 of 100 runs with two people, in 90 to 92 with
+    five, in 95 with twelve.
     Raises ValueError for NaN, and where `groups` has another length.
     """
     numbers = np.asarray(values, np.float64)

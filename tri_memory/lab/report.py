@@ -98,6 +98,8 @@ class Report:
     def __str__(self) -> str:
         return f"{self.headline}\n{self.shown().to_string()}"
 
+    __repr__ = __str__
+
     def _repr_html_(self) -> str:
         return f"<p>{self.headline}</p>{self.shown().to_html()}"
 
@@ -140,6 +142,4 @@ class Report:
 
 
 def _text(value: object) -> str:
-    if isinstance(value, Interval):
-        return "–" if not value.n else f"{value.mean:.3f} [{value.low:.3f}, {value.high:.3f}]"
-    return f"{value:,.1f}"
+    return str(value) if isinstance(value, Interval) else f"{value:,.1f}"

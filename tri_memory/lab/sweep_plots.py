@@ -78,6 +78,9 @@ def plot_sweep(
     figure, ax = axes(8.6, 4.4, title=title, xlabel=xlabel, ylabel=ylabel)
     if log_x:
         ax.set_xscale("log")
+        measured = sorted(frame[x].unique())
+        ax.set_xticks(measured, [f"{value:g}" for value in measured])
+        ax.minorticks_off()
     ends: list[tuple[float, float, str, str]] = []
     for number, (name, its) in enumerate(frame.groupby(by, sort=False)):
         colour, spoken = COLOURS[number % len(COLOURS)], its.groupby(x)[y]
@@ -133,12 +136,18 @@ def _interval(gains: NDArray[np.float64]) -> tuple[float, float, float]:
 
 
 def _name_lines(ax: Axes, ends: list[tuple[float, float, str, str]]) -> None:
-    """Names at the ends of the lines, pushed apart where the lines end close together."""
+    """Names at the ends of the lines, pushed apart where the lines end close together, none above the plot."""
     bottom, top = ax.get_ylim()
-    free = -np.inf
-    for x, y, name, colour in sorted(ends, key=lambda end: end[1]):
-        at = max(y, free)
-        free = at + 0.075 * (top - bottom)
+    step = 0.075 * (top - bottom)
+    ends = sorted(ends, key=lambda end: end[1])
+    places: list[float] = []
+    for _, y, _, _ in ends:
+        places.append(max(y, places[-1] + step) if places else y)
+    most = top
+    for number in reversed(range(len(places))):
+        places[number] = min(places[number], most)
+        most = places[number] - step
+    for (x, _, name, colour), at in zip(ends, places, strict=True):
         ax.annotate(name, (x, at), xytext=(8, 0), textcoords="offset points", va="center", color=colour, weight="bold")
 
 

@@ -63,7 +63,8 @@ def sentence(table: pd.DataFrame, real: pd.DataFrame) -> str:
         f"{kind}: {its.bridged.mean():.0%} of gaps, {its.whole.mean():.0%} of sessions whole"
         for kind, its in table.groupby("gaps", sort=False)
     ]
-    return f"{'; '.join(parts)}; the kit's people: the fifth visit came in time for {real.bridged.mean():.0%} of 24"
+    came = f"the fifth visit came in time for {real.bridged.mean():.0%} of {len(real)}"
+    return f"{'; '.join(parts)}; the kit's people: {came}"
 
 
 def verdict(table: pd.DataFrame) -> Outcome:

@@ -9,18 +9,24 @@ import pandas as pd
 
 from tri_memory.lab.chapters.ch10.kept import usual
 from tri_memory.lab.datasets import Dataset
-from tri_memory.lab.evaluation import evaluate
+from tri_memory.lab.evaluation import GATED, evaluate
 from tri_memory.lab.history import Level
 from tri_memory.lab.public import reported
 from tri_memory.lab.rankers import BM25, CONVERSATION, COSINE, NEWEST, RANKERS
+from tri_memory.lab.report import OFF_TOPIC, UNANSWERABLE
 
 GOALS: dict[Level, dict[str, float]] = {"turn": {"any@5": 0.75, "any@10": 0.85}, "session": {"any@3": 0.90}}
 METHODS = (NEWEST, BM25, COSINE, CONVERSATION)
-COLUMNS = ["file", "memories", "measure", *METHODS, "goal", "reached"]
+ADMITTED = (UNANSWERABLE, OFF_TOPIC)
+COLUMNS = ["file", "memories", "measure", *METHODS, "goal", "reached", GATED, *(f"gated, {each}" for each in ADMITTED)]
 
 
 def goals(files: Sequence[Path | Dataset]) -> pd.DataFrame:
-    """A line a file, level and goal; `reached` is about "conversation". Levels without gold are left out."""
+    """A line a file, level and goal; `reached` is about "conversation". Levels without gold are left out.
+
+    Without a gate something is admitted for every question, so the same recall behind one stands beside, with how often
+    it still admits something where there is no answer.
+    """
     rows: list[tuple[object, ...]] = []
     for number, file in enumerate(files):
         dataset = reported(file)
@@ -37,5 +43,7 @@ def _reached(dataset: Dataset, level: Level, measures: dict[str, float]) -> list
     found: list[tuple[object, ...]] = []
     for measure, goal in measures.items():
         values = [report.of(method, measure) for method in METHODS]
-        found.append((measure, *map(str, values), goal, "reached" if values[-1].mean >= goal else "not reached"))
+        reached = "reached" if values[-1].mean >= goal else "not reached"
+        gated = [str(report.of(GATED, each)) for each in (measure, *ADMITTED)]
+        found.append((measure, *map(str, values), goal, reached, *gated))
     return found
