@@ -15,6 +15,11 @@ def system_clock() -> datetime:
     return datetime.now(UTC)
 
 
+def utc_now(clock: Clock) -> datetime:
+    """What the clock says, in UTC; ValueError for a naive time."""
+    return as_utc("the clock's time", clock())
+
+
 class ManualClock:
     """A clock that moves only when told to.
 

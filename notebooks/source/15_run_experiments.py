@@ -345,7 +345,7 @@ for code, its in runs.items():
 # **Where the winner stops winning.** At once, because the fusion of words and meaning stands in the table: with ten
 # memories the best recall is ahead of it, and twelve people can't tell whether that is luck. Leave fusion out, and the same
 # run names a winner in English. So who wins also depends on who was asked, and a baseline that is missing can't object. In
-# Chinese the best recall is nowhere clearly ahead. With forty of some fifty turns even the newest find most. And *everything*
+# Chinese the best recall is nowhere clearly ahead of all others. With forty of some fifty turns even the newest find most. And *everything*
 # needs no search at all: as long as a past fits into the prompt at a price that you pay gladly, no recall beats it. Five
 # visits fit; five hundred don't.
 

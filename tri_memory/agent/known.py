@@ -14,7 +14,7 @@ from tri_memory.agent.word_counts import WordCounts
 from tri_memory.clock import Clock
 from tri_memory.contracts import ChatTurn, EpisodicStore, Recollection
 from tri_memory.embedding import Embedder
-from tri_memory.episodic.hybrid import _embedding, _in_order, _up_to
+from tri_memory.episodic.hybrid import embedded, in_order, up_to
 from tri_memory.recall.gate import Candidate, Gate, Hit
 
 AMONG = 1_000  # nearest by cosine, of which BM25 ranks the words
@@ -68,7 +68,7 @@ class Past:
         """The `k` nearest by cosine."""
         if self.episodes is None or self.embedder is None:
             return []
-        embedding = await _embedding(text, self.embedder)
+        embedding = await embedded(text, self.embedder)
         found = await self.episodes.recall(embedding, k + 1, user_id=self.user_id)
         return [episode for episode in found if episode.session_id != self.but][:k]
 
@@ -79,10 +79,10 @@ class Past:
         in `episodic/hybrid.py`. `words` keeps what the texts count from one question to the next."""
         if words is None:
             nearest = await self.nearest(question, k)
-            return list(_up_to(k, [Candidate(e.session_id, e.summary, e.created_at, e.score) for e in nearest], gate))
+            return list(up_to(k, [Candidate(e.session_id, e.summary, e.created_at, e.score) for e in nearest], gate))
         found = await self.nearest(question, AMONG)
         ranking = await asyncio.to_thread(words.rank, question, [one.summary for one in found])
-        return list(_up_to(k, _in_order(found, ranking, None, clock()), gate))
+        return list(up_to(k, in_order(found, ranking, None, clock()), gate))
 
 
 def let_in(hits: Sequence[Hit]) -> list[Recollection]:

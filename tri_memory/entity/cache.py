@@ -29,17 +29,16 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any, TypeVar
 
-from tri_memory.clock import Clock, system_clock
+from tri_memory.clock import Clock, system_clock, utc_now
 from tri_memory.engines.closing import Closing
 from tri_memory.engines.redis_client import ClientPerLoop
 from tri_memory.entity.cache_calls import CacheCalls, Keys, Mark, text
-from tri_memory.entity.cache_entry import MOST_RECORDS, TooLarge, decoded, encoded, fits
+from tri_memory.entity.cache_entry import MOST_RECORDS, TooLarge, decoded, encoded
 from tri_memory.entity.records import (
     Forgotten,
     MemoryType,
     UserMemory,
     UserMemoryStore,
-    now_of,
     require_user,
     wanted,
 )
@@ -93,11 +92,11 @@ class CachedUserMemoryStore(Closing):
         began_at: datetime | None = None,
     ) -> UserMemory:
         """Write, or replace the whole content and keep `created_at`; the record that stands now."""
-        said = now_of(self._clock)
+        said = utc_now(self._clock)
 
         async def write() -> UserMemory:
             # Marking took time, in which the user may have been forgotten: the truth is to know when this was said.
-            moved = began_at is None and now_of(self._clock) != said
+            moved = began_at is None and utc_now(self._clock) != said
             return await self.truth.put(user_id, memory_type, entity_id, content, began_at=said if moved else began_at)
 
         return await self._write(user_id, write)
@@ -116,7 +115,7 @@ class CachedUserMemoryStore(Closing):
         what = wanted(user_id, memory_type, entity_ids, since, contains, limit)
         records = await self._records(what.user_id, memory_type)
         if records is not None:
-            return [record for record in records if fits(record, what)][: what.limit]
+            return [record for record in records if what.fits(record)][: what.limit]
         return await self.truth.find(
             user_id,
             memory_type=memory_type,

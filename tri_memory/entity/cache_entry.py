@@ -6,8 +6,7 @@ import json
 from collections.abc import Sequence
 from datetime import datetime
 
-from tri_memory.entity.content import contains
-from tri_memory.entity.records import UserMemory, Wanted
+from tri_memory.entity.records import UserMemory
 
 MOST_RECORDS = 200  # of a user and type; who has more is served by the truth, which has an index
 LARGEST_ENTRY = 200_000  # bytes; reading more would take longer than asking the truth
@@ -52,16 +51,6 @@ def decoded(user_id: str, kind: str, entry: bytes | str) -> list[UserMemory]:
     if kind != "any" and any(one.memory_type != kind for one in records):
         raise ValueError("an entry of the cache holds records of another type")
     return records
-
-
-def fits(record: UserMemory, what: Wanted) -> bool:
-    """Whether `find` is to give that active record."""
-    return (
-        what.memory_type in (None, record.memory_type)
-        and (what.entity_ids is None or record.entity_id in what.entity_ids)
-        and (what.since is None or record.updated_at >= what.since)
-        and (what.contains is None or contains(record.content, what.contains))
-    )
 
 
 def _record(

@@ -10,14 +10,11 @@ from datetime import datetime
 from itertools import count
 from typing import Any
 
-from tri_memory.clock import Clock, system_clock
+from tri_memory.clock import Clock, system_clock, utc_now
 from tri_memory.contracts import as_utc
-from tri_memory.entity.content import contains
 from tri_memory.entity.records import (
     MemoryType,
     UserMemory,
-    Wanted,
-    now_of,
     refuse_forgotten,
     require_user,
     standing,
@@ -51,7 +48,7 @@ class InMemoryUserMemoryStore:
             refuse_forgotten(new, user.forgotten_at, queued=began_at is not None)
             place = new.memory_type, new.entity_id
             kept = user.rows.get(place)
-            record = standing(new, kept.record if kept else None, now_of(self._clock))
+            record = standing(new, kept.record if kept else None, utc_now(self._clock))
             user.rows[place] = _Row(kept.arrival if kept else next(self._arrivals), record)
             self._change(new.user_id, user)
             return deepcopy(record)
@@ -70,7 +67,7 @@ class InMemoryUserMemoryStore:
         what = wanted(user_id, memory_type, entity_ids, since, contains, limit)
         with self._lock:
             user = self._users.get(what.user_id) or _User()
-            found = [row for row in user.rows.values() if _fits(row.record, what)]
+            found = [row for row in user.rows.values() if row.record.is_active and what.fits(row.record)]
             found.sort(key=lambda row: (row.record.updated_at, row.arrival), reverse=True)
             return [deepcopy(row.record) for row in found[: what.limit]]
 
@@ -83,7 +80,7 @@ class InMemoryUserMemoryStore:
     async def deactivate(self, user_id: str) -> int:
         """Never find what there is of this user again; how many records that were."""
         with self._lock:
-            return self._deactivate(require_user(user_id), now_of(self._clock))
+            return self._deactivate(require_user(user_id), utc_now(self._clock))
 
     async def purge(self, before: datetime) -> int:
         """Delete for good what has been inactive since before that time, of all users; how many records that were."""
@@ -101,7 +98,7 @@ class InMemoryUserMemoryStore:
     async def forget(self, user_id: str) -> int:
         """`deactivate`, and nothing that was said before can be written any more; how many records were active."""
         with self._lock:
-            now = now_of(self._clock)
+            now = utc_now(self._clock)
             active = self._deactivate(require_user(user_id), now)
             user = self._users[user_id]
             user.forgotten_at = max(now, user.forgotten_at or now)
@@ -135,13 +132,3 @@ class _User:
 
 def _is_over(record: UserMemory, before: datetime) -> bool:
     return not record.is_active and record.updated_at < before
-
-
-def _fits(record: UserMemory, what: Wanted) -> bool:
-    return (
-        record.is_active
-        and what.memory_type in (None, record.memory_type)
-        and (what.entity_ids is None or record.entity_id in what.entity_ids)
-        and (what.since is None or record.updated_at >= what.since)
-        and (what.contains is None or contains(record.content, what.contains))
-    )

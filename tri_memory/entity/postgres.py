@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any, Self, TypeVar
 
-from tri_memory.clock import Clock, system_clock
+from tri_memory.clock import Clock, system_clock, utc_now
 from tri_memory.contracts import as_utc
 from tri_memory.engines.closing import Closing
 from tri_memory.engines.postgres_connection import Connection
@@ -17,7 +17,6 @@ from tri_memory.entity.records import (
     MemoryType,
     UserMemory,
     Wanted,
-    now_of,
     refuse_forgotten,
     require_user,
     standing,
@@ -76,7 +75,7 @@ class PostgresUserMemoryStore(Closing):
         async def write(connection: Connection, forgotten_at: datetime | None) -> UserMemory:
             refuse_forgotten(new, forgotten_at, queued=began_at is not None)
             kept = await self._kept(connection, new)
-            record = standing(new, kept, now_of(self._clock))
+            record = standing(new, kept, utc_now(self._clock))
             if record is not kept:
                 await self._write(connection, record)
             return record
@@ -131,7 +130,7 @@ class PostgresUserMemoryStore(Closing):
         user_id = require_user(user_id)
 
         async def hide(connection: Connection, forgotten_at: datetime | None) -> int:
-            return await self._deactivate(connection, user_id, now_of(self._clock))
+            return await self._deactivate(connection, user_id, utc_now(self._clock))
 
         return await self._alone(user_id, hide)
 
@@ -165,7 +164,7 @@ class PostgresUserMemoryStore(Closing):
         user_id = require_user(user_id)
 
         async def hide(connection: Connection, forgotten_at: datetime | None) -> int:
-            now = now_of(self._clock)
+            now = utc_now(self._clock)
             await connection.execute(
                 f"UPDATE {self._users} SET forgotten_at = %s WHERE user_id = %s",
                 [max(now, forgotten_at or now), user_id],

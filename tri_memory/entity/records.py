@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
-from tri_memory.clock import Clock
+from tri_memory.clock import Clock, utc_now
 from tri_memory.contracts import as_utc, require_count, require_text, shown
+from tri_memory.entity.content import contains as holds
 from tri_memory.entity.content import from_text, sessions_of, to_text
 
 MemoryType = Literal["identity", "preference", "case", "device"]
@@ -120,6 +121,15 @@ class Wanted:
     contains: dict[str, Any] | None
     limit: int
 
+    def fits(self, record: UserMemory) -> bool:
+        """Whether that record is to be found, if it is active."""
+        return (
+            self.memory_type in (None, record.memory_type)
+            and (self.entity_ids is None or record.entity_id in self.entity_ids)
+            and (self.since is None or record.updated_at >= self.since)
+            and (self.contains is None or holds(record.content, self.contains))
+        )
+
 
 def wanted(
     user_id: str,
@@ -145,7 +155,7 @@ def statement(
     user_id: str, memory_type: MemoryType, entity_id: str, content: Any, began_at: datetime | None, clock: Clock
 ) -> UserMemory:
     """The record that `put` would write, if there were none yet; ValueError for what no engine may store."""
-    now = now_of(clock)
+    now = utc_now(clock)
     said = now if began_at is None else min(as_utc("began_at", began_at), now)
     kept = from_text(to_text("content", content))
     user_id, entity_id = require_user(user_id), tidy_entity(entity_id)
@@ -171,10 +181,6 @@ def standing(new: UserMemory, kept: UserMemory | None, now: datetime) -> UserMem
             raise Forgotten("this was said before its record was put away, so it is not written; drop the job")
         return kept
     return replace(new, created_at=kept.created_at) if kept.is_active else new
-
-
-def now_of(clock: Clock) -> datetime:
-    return as_utc("the clock's time", clock())
 
 
 def require_user(value: Any) -> str:

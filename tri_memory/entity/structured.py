@@ -15,12 +15,12 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from tri_memory.clock import Clock, system_clock
+from tri_memory.clock import Clock, system_clock, utc_now
 from tri_memory.contracts import EpisodicStore, Recollection, require_count, require_text, shown
 from tri_memory.embedding import Embedder
 from tri_memory.entity.content import sessions_of
 from tri_memory.entity.extract import extract as extract_entities
-from tri_memory.entity.records import MemoryType, UserMemory, UserMemoryStore, now_of, tidy_entity
+from tri_memory.entity.records import MemoryType, UserMemory, UserMemoryStore, tidy_entity
 
 TYPE_OF: dict[str, MemoryType] = {"CASE_ID": "case", "DEVICE_ID": "device"}  # an entity's kind -> what it is kept as
 AMONG = 1_000  # episodes nearest to the question, among which those of a record's sessions are looked for
@@ -83,7 +83,7 @@ async def structured_recall(
     named = {(TYPE_OF[one.kind], one.value) for one in extract(question) if one.kind in TYPE_OF}
     if not named:
         return await _by_meaning(past, k)
-    found = await _by_id(named, user_id, memories, _days_before(now_of(clock), days))
+    found = await _by_id(named, user_id, memories, _days_before(utc_now(clock), days))
     period = f"the last {days} days" if days > 1 else "the last day"
     if not found:
         return Recalled("nothing", f"of the {len(named)} named, this user has no case or device from {period}")

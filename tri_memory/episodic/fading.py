@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from tri_memory.clock import Clock
-from tri_memory.contracts import EpisodicStore, as_utc
+from tri_memory.contracts import EpisodicStore
 from tri_memory.recall.decay import StepState, is_archived
 
 
@@ -90,8 +89,3 @@ class Fading(NamedTuple):
     def _age(self, today: date) -> int:
         """Whole days; 0 where the clock has jumped back."""
         return max(0, (today - self.since).days)
-
-
-def utc_now(clock: Clock) -> datetime:
-    """What the clock says, in UTC; ValueError for a naive time."""
-    return as_utc("the clock's time", clock())

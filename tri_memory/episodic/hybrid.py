@@ -58,12 +58,12 @@ async def hybrid_recall(
         )
     if is_blank(question):
         return []
-    nearest = await episodes.recall(await _embedding(question, embedder), among, user_id=user_id)
+    nearest = await episodes.recall(await embedded(question, embedder), among, user_id=user_id)
     ranking = await asyncio.to_thread(_by_words, question, [one.summary for one in nearest])
-    return list(_up_to(k, _in_order(nearest, ranking, weight, clock()), gate))
+    return list(up_to(k, in_order(nearest, ranking, weight, clock()), gate))
 
 
-async def _embedding(question: str, embedder: Embedder) -> NDArray[np.float32]:
+async def embedded(question: str, embedder: Embedder) -> NDArray[np.float32]:
     """In a thread: a model takes long enough to be felt by every other coroutine of the loop."""
     rows = np.asarray(await asyncio.to_thread(embedder.encode, [question]))
     if rows.ndim != 2 or len(rows) != 1:
@@ -76,7 +76,7 @@ def _by_words(question: str, texts: Sequence[str]) -> list[tuple[int, float]]:
     return LexicalIndex(texts).rank(question, max(1, len(texts)))
 
 
-def _in_order(
+def in_order(
     nearest: Sequence[Recollection], by_words: list[tuple[int, float]], weight: Weight | None, now: datetime
 ) -> list[Candidate]:
     """`nearest` is in order of cosine, so that its places are the first ranking."""
@@ -90,7 +90,7 @@ def _in_order(
     return [candidate for _, candidate in sorted(scored, key=lambda pair: -pair[0])]  # stable: equals as fuse had them
 
 
-def _up_to(k: int, candidates: Sequence[Candidate], gate: Gate | None) -> Iterator[Hit]:
+def up_to(k: int, candidates: Sequence[Candidate], gate: Gate | None) -> Iterator[Hit]:
     hits = [Hit(each, "in", "no gate") for each in candidates] if gate is None else gate.judge(candidates)
     for hit in hits:
         yield hit

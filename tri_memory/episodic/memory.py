@@ -14,9 +14,9 @@ from itertools import count
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tri_memory.clock import Clock, system_clock
+from tri_memory.clock import Clock, system_clock, utc_now
 from tri_memory.contracts import EpisodicRecord, Recollection, require_count, require_text, shown
-from tri_memory.episodic.fading import Archived, Faded, Fading, MemoryId, utc_now
+from tri_memory.episodic.fading import Archived, Faded, Fading, MemoryId
 from tri_memory.recall.cosine import as_unit, top_k
 
 

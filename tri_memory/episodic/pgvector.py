@@ -14,12 +14,12 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tri_memory.clock import Clock, system_clock
+from tri_memory.clock import Clock, system_clock, utc_now
 from tri_memory.contracts import EpisodicRecord, Recollection, as_utc, require_count, require_text, shown
 from tri_memory.engines.closing import Closing
 from tri_memory.engines.postgres_connection import Connection
 from tri_memory.engines.postgres_pool import PostgresPool, identifier
-from tri_memory.episodic.fading import Archived, Faded, MemoryId, utc_now
+from tri_memory.episodic.fading import Archived, Faded, MemoryId
 from tri_memory.episodic.pgvector_archive import Archive, Page, dimensions_of
 from tri_memory.episodic.pgvector_schema import EpisodeSchema, HalfVector
 from tri_memory.recall.cosine import as_unit
