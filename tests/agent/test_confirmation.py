@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from tri_memory.agent.confirmation import LONGEST, confirmation, is_clear_yes
@@ -62,10 +62,9 @@ def test_a_yes_with_anything_of_substance_behind_it_is_a_no(text, more):
     assert not is_clear_yes(f"{more} {text}")
 
 
-@given(ANYTHING)
+@given(st.text(st.characters(exclude_categories=["Cs", "Ll", "Lm", "Lo", "Lt", "Lu"]), max_size=30))
+@example("⾏")  # a radical, no letter; only NFKC makes it 行
 def test_noise_is_never_a_yes_and_never_an_error(text):
-    assume(not any(sign.isalpha() for sign in text))
-
     assert not is_clear_yes(text)
 
 

@@ -70,7 +70,7 @@ def is_clear_yes(text: object) -> bool:
     >>> [is_clear_yes(text) for text in ("Yes, please!", "好的，谢谢", "yes, but not now", "不是", "yes?", "嗯")]
     [True, True, False, False, False, False]
     """
-    if not isinstance(text, str) or len(text) > LONGEST_YES:
+    if not isinstance(text, str) or len(text) > LONGEST_YES or not any(sign.isalpha() for sign in text):
         return False
     plain = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
     return _CLEAR.fullmatch(" ".join(plain.split())) is not None
