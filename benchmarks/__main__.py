@@ -15,6 +15,7 @@ from benchmarks import (
     cache,
     entities,
     imports,
+    injection,
     pgvector,
     quality,
     ranking,
@@ -31,7 +32,7 @@ PEERS = ("langchain-core", "langchain-community", "langchain-redis", "openai-age
 def main() -> None:
     console = Console(width=150)
     table = Table("work", "ours (µs)", "beside", "theirs (µs)", "ratio", "goal", title=_machine())
-    for part in (session, recall, ranking, sweep, imports, redis_sessions, pgvector, entities, token, cache):
+    for part in (session, recall, ranking, sweep, imports, redis_sessions, pgvector, entities, token, cache, injection):
         with console.status(f"measuring {part.__name__.split('.')[-1]}"):
             for row in part.rows():
                 mark = "" if row.reached else " (not reached)"

@@ -327,7 +327,9 @@ for code, its in searched.items():
     print(code)
     print(leads(its, "k", "recall", "method").round(2).to_string(index=False))
     fewer = leads(its[its.method != FUSION], "k", "recall", "method").dropna()
-    print("winners, had fusion been left out:", fewer.set_index("k")["winner"].to_dict(), "\n")
+    print(
+        "winners, had fusion been left out:", fewer.set_index("k")["winner"].to_dict(), "\n"
+    )
 
 # %%
 for code, its in runs.items():
@@ -534,7 +536,13 @@ import random
 
 study, _ = studies.draw(random.Random(3))
 print(studies.described(study))
-print("\nfaults that it may have:", studies.TUNED, studies.LEAKED, studies.UNCOMPARED, sep="\n  ")
+print(
+    "\nfaults that it may have:",
+    studies.TUNED,
+    studies.LEAKED,
+    studies.UNCOMPARED,
+    sep="\n  ",
+)
 
 # %%
 about("15-3")
