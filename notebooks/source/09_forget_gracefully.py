@@ -43,7 +43,7 @@ for user, question in failing.STALE.items():
         print("   ", line)
 
 # %% [markdown]
-# - The older visit speaks of nothing else, so it is nearer. The cosine has no idea that it is over.
+# - The older visit is nearer by its words, and the cosine has no idea that it is over.
 # - Whoever takes only the first memory, or believes the first, gives an answer that was right in January.
 #
 # The first cure that comes to mind: delete what is older than 90 days. Gwen, who keeps pumps, and Xiaobei, who bought a
@@ -248,7 +248,7 @@ claim("C21", measured=helping.sentence(helps), verdict=helping.verdict(helps))
 # - A person has five visits, and about one of them answers. So a blind draw already helps more often than the claim
 #   allows, and no way to choose could stay below it: these people can't test it. What they show is the comparison: the
 #   faded ones help less often than the others in English, and about as often in Chinese.
-# - By cosine nothing is set apart: nearly every cosine of this embedder is below 0.5, helpful or not.
+# - By cosine nothing is set apart: every memory that was recalled has one below 0.5, helpful or not.
 # - The kit's authors spread their questions over all visits. Real people may ask about the last week nearly always.
 #   Count in your own logs before you believe any such number, also these.
 

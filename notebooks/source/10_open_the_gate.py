@@ -156,8 +156,8 @@ picture(
 )
 
 # %% [markdown]
-# - A dot is the threshold with the best F1, the harmonic mean of precision and recall. To its left more precise, to its
-#   right more complete.
+# - A dot is the threshold with the best F1, the harmonic mean of precision and recall. To its right more complete; to
+#   its left mostly more precise, until too few are left to say.
 # - No curve comes near the upper right corner. There is no threshold that keeps the answers and only them.
 # - The same encoder has another threshold in Chinese than in English. A threshold belongs to an embedder *and* to the
 #   texts it was found on.
@@ -282,8 +282,8 @@ by = splits.groupby(["language", "embedder"], sort=False)
 by[list(gated.RATES)].agg(["mean", "std"]).round(0)
 
 # %% [markdown]
-# - From the labelled questions of six people a threshold is known to about a tenth. Two decimals in a configuration file
-#   promise more than was measured.
+# - From the labelled questions of six people a threshold is known to 0.1 or 0.2 of a cosine. Two decimals in a
+#   configuration file promise more than was measured.
 # - *std* is the spread over the splits. Recall and the two kinds of false admission depend on whom the threshold was found
 #   on.
 #
