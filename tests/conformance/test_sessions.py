@@ -109,6 +109,7 @@ async def test_whatever_a_plain_summariser_raises_the_conversation_goes_on(sessi
     store = sessions(policy=CountPolicy(4, 2), summarizer=broken)
     await fill(store, 6)
     assert [turn.content for turn in await store.get_history("s")] == ["turn 3", "turn 4", "turn 5"]
+    assert store.trace[-1].reason.encode("utf-8"), "the trace and the log can be written to a file"
 
 
 async def test_a_summary_with_half_an_emoji_is_refused_and_traced(sessions):

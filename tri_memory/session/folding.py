@@ -103,6 +103,8 @@ class Folding:
 
     def _record(self, session_id: str, outcome: Outcome, planned: Sequence[ChatTurn], reason: str | None) -> None:
         turns = len(planned) - sum(map(is_summary, planned[:1]))
+        if reason:  # what a summariser raises may hold what no log file can
+            reason = reason.encode("utf-8", "backslashreplace").decode()
         self.trace.append(FoldRecord(session_id, outcome, turns, reason, self._now()))
         if reason and self.summarizer is not None:
             log.warning("%d turns %s: %s", turns, outcome, reason)
