@@ -4,7 +4,7 @@ import pytest
 
 from tri_memory.agent.models import PromptOnlyModel
 from tri_memory.agent.passages import LONGEST_SENTENCE, passages
-from tri_memory.agent.prompt import assemble
+from tri_memory.agent.prompt import Fact, assemble
 from tri_memory.agent.replies import NOT_FOUND, NOTED, without_frame
 from tri_memory.contracts import ChatTurn, Recollection
 from tri_memory.summary import summary_turn
@@ -235,3 +235,18 @@ def test_a_sentence_without_an_end_is_read_in_pieces():
     texts = [passage.text for passage in passages([{"role": "user", "content": "a" * (2 * LONGEST_SENTENCE + 1)}])]
 
     assert [len(text) for text in texts] == [LONGEST_SENTENCE, LONGEST_SENTENCE, 1]
+
+
+@pytest.mark.parametrize(
+    ("question", "lead"),
+    [
+        ("What is the repair number of my jacket?", "A record (2026-03-01) says: “RC-518: jacket, zip”"),
+        ("我的jacket维修单号是多少？", "一条记录（2026-03-01）里写着：“RC-518: jacket, zip”"),
+    ],
+)
+async def test_a_fact_is_quoted_as_a_record_and_not_as_an_instruction(question, lead):
+    fact = Fact("RC-518", "jacket, zip", MARCH)
+    reply = await PromptOnlyModel()(assemble([], question=question, facts=[fact]))
+
+    assert reply == lead
+    assert without_frame(reply) == "RC-518: jacket, zip"

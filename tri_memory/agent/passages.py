@@ -15,18 +15,20 @@ MOST_OF_ONE = 200  # passages of one message that are read, so that a long one d
 MOST_PASSAGES = 2_000  # of a longer prompt, the last ones are read
 
 SPOKEN = ("user", "assistant")
-_FENCE = re.compile(r'^<memory name="(preferences|episodes|summary)">\n(.*?)\n</memory>$', re.DOTALL | re.MULTILINE)
+_FENCE = re.compile(
+    r'^<memory name="(preferences|episodes|facts|summary)">\n(.*?)\n</memory>$', re.DOTALL | re.MULTILINE
+)
 _DATED = re.compile(r"^\[(\d{4}-\d\d-\d\d)\] ")
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """One sentence. `part` counts the message, preference or episode it belongs to, in order of the prompt."""
+    """One sentence. `part` counts the message, preference, episode or fact it belongs to, in order of the prompt."""
 
     text: str
-    place: str  # user, assistant, preferences, episodes, summary, system
+    place: str  # user, assistant, preferences, episodes, facts, summary, system
     part: int
-    day: str = ""  # of an episode: "2026-03-01"
+    day: str = ""  # of an episode or a fact: "2026-03-01"
 
 
 def passages(messages: Sequence[Message]) -> list[Passage]:
