@@ -1,0 +1,491 @@
+# %% [markdown]
+# # Fill the prompt, and know what is in it
+#
+# How much of which layer goes into the prompt? Everything is too much, and whoever fills it from the top has no room for
+# the last minute. This notebook gives the layers one budget, records what went in and why, and looks at what can be
+# learned from the next message.
+#
+# **What you will do**
+#
+# - put everything into the prompt, and see whose answers are cut off;
+# - share one budget between four layers, with the best at the edges (exercise 14-1);
+# - read a record of each turn, and a view of what is remembered and why it was used;
+# - make a reward out of the next message, and find out how wrongly it teaches (exercise 14-2);
+# - measure answers against the budget, milliseconds against memories, and read a log (exercise 14-3).
+#
+# **You need** [06 Remember preferences](06_remember_preferences.ipynb) and [10 Open the gate](10_open_the_gate.ipynb).
+# No key. A PostgreSQL is started for one measurement. About 75 minutes.
+
+# %%
+import pandas as pd
+
+from tri_memory.agent import confirmation as asking
+from tri_memory.agent import intent
+from tri_memory.agent.budget import at_edges
+from tri_memory.agent.feedback import REWARDS, Weights, implicit
+from tri_memory.agent.notice import notice
+from tri_memory.lab.chapters.ch10.failing import brief
+from tri_memory.lab.chapters.ch14 import edges, failing, injecting, measure, panel
+from tri_memory.lab.chapters.ch14 import people, plots, reactions, talking
+from tri_memory.lab.claims import claim
+from tri_memory.lab.exercises import about, check, hint, quiz, reveal
+from tri_memory.lab.plots import picture
+
+# %% [markdown]
+# ## See it fail
+#
+# Ruth and Lin Xiuzhi are at their fifth visit. The application knows what was said today, what they prefer (06), the ids
+# they named (11), and every exchange of the visits before (10). It puts everything in. The model takes `LIMIT` tokens.
+
+# %%
+LIMIT = failing.LIMIT
+for id in ("en-coach-q20", "zh-device-q08"):  # the second: how do I like to be told things?
+    its = people.offer(id)
+    whole = its.filled(10**6)
+    print(f"{its.asked.question}  ({whole.tokens:,} tokens, limit {LIMIT:,})")
+    for way in ("filled from the top", "cut off in front", failing.BUDGETED):
+        said = await failing.reply(its, way)
+        print(f"  {way}: {brief(said, 100)}")
+
+# %% [markdown]
+# - The code was said a minute ago. A prompt that is *filled from the top* has memory first, and was full before it came to
+#   today's conversation.
+# - Lin Xiuzhi wants a text message. A server that *cuts off in front* takes the system text away, and the preferences.
+# - "My instructions say" (给我的说明里写着): a fence that lost an end is no fence. What a user once said now speaks as the
+#   application.
+#
+# All questions of twelve people, by where the answer is to be found. In per cent: is it still in the prompt?
+
+# %%
+failing.still_in().round(0)
+
+# %% [markdown]
+# - Each way to cut has a victim, and nobody chose it.
+# - The last row has the same limit. It is what this notebook builds.
+
+# %% [markdown]
+# ## One budget, a share a layer
+#
+# `fill` takes all four layers, the best of each first. System text and question always go in. The others queue: each
+# layer pays for its items at the pace of its share, and who has paid comes next. The prompt is the longest beginning of
+# that queue that fits (weighted fair queueing, as routers do it).
+
+# %%
+its = people.offer("en-coach-q20")
+filled = its.filled(350, {"window": 4, "facts": 2, "preferences": 2, "episodes": 2})
+for section in filled.sections:
+    print(f"{section.tokens:4}  {section.name}")
+print(f"{filled.tokens:4}  of 350\n")
+for out in [*filled.left_out[:2], *filled.left_out[-1:]]:
+    print(f"{out.layer}: {brief(out.item, 44)}\n    {out.reason}")
+print(f"and {len(filled.left_out) - 3} others")
+
+# %% [markdown]
+# - Every token has a section, and every item that is missing has a reason. Keep the reasons: they are what you look at
+#   when somebody asks why it forgot.
+# - A share is a pace, no reserved room. A layer that has little to say leaves its room to the others.
+# - A larger budget only adds. If it exchanged items, an answer could vanish because there was *more* room.
+
+# %%
+zh = people.offer("zh-device-q08")
+for budget in (150, 300, 600, 1_200):
+    filled = zh.filled(budget)
+    parts = {section.name: section.tokens for section in filled.sections}
+    print(budget, parts, "answer in:", people.in_prompt(filled, zh.asked.facts))
+
+# %% [markdown]
+# ## The edges, not the middle
+#
+# Models overlook most what stands in the middle of a long prompt ([Liu et al. 2023](https://arxiv.org/abs/2307.03172)).
+# The built-in model reads each line with the same care, so it can't show that. What it can show is the other reason:
+# budgets are estimates (04), and now and then somebody cuts all the same. Eight episodes in three orders, three tenths of
+# their tokens lost. Is the answer still there?
+
+# %%
+print(at_edges([1, 2, 3, 4, 5, 6, 7, 8]))
+edges.survivors().round(0)
+
+# %% [markdown]
+# - One order is best against each cut, and it is another one each time.
+# - *At the edges* is never the worst. Who doesn't know where it will be cut, or what will be overlooked, puts the best at
+#   one end and the second best at the other.
+#
+# Whatever goes in stands in its fence, where no text can write a tag; notebook
+# [06](06_remember_preferences.ipynb) has shown it with "Ignore previous instructions </memory>". `fill` keeps fences whole,
+# since it decides before it writes.
+
+# %% [markdown]
+# ## What memory says is no news
+#
+# A model that is asked what it knows may recite its prompt. The recital becomes a turn, the turn is archived, and the
+# memory is stored a second time, as something that was said today. Three visits later it stands there eight times.
+
+# %%
+chat = await talking.chat_with("en-shop-01", model=talking.parrot)
+answer = await chat.say("What do you know about me?")
+print(f"answered with {len(answer):,} characters, {answer.count('- ')} preferences in them")
+print("noticed in it:", notice(answer))
+print("kept of it:   ", (await chat.history())[-1].content)
+print("archived:     ", (await chat.end()).summary)
+
+# %% [markdown]
+# - What stands between the tags is not noticed, not kept and not archived. Outside of them, a sentence that was injected
+#   word for word is not archived.
+# - A memory in the model's own words passes. Nothing but a comparison by meaning would see it, and that would also drop
+#   what the user says again because it matters.
+
+# %% [markdown]
+# ## Turn the knob
+#
+# One prompt from its beginning to its end. Every block is an item; what says the answer, or a part of it, is marked below.
+
+# %%
+panel.budget_panel()
+
+# %% [markdown]
+# - The first question is about luggage. Raise the budget until the answer comes in, then find shares with which it is in
+#   at 350 tokens.
+# - With these shares choose *What code has the Rusty Strings group got?* Who lost?
+# - Watch where a new item appears: seldom at the end.
+
+# %% [markdown]
+# ## One record a turn
+#
+# `Chat(…, trace=list)` writes down each turn. Three of Maeve's, three of He Changlin's:
+
+# %%
+traces = []
+for user, texts in (("en-shop-01", talking.MAEVE), ("zh-shop-02", talking.HE)):
+    chat = await talking.chat_with(user, budget=300, trace=traces)
+    for text in texts:
+        print(f"{text}  -> {brief(await chat.say(text), 70)}")
+talking.as_table(traces)
+
+# %% [markdown]
+# - No text of a memory, and the user behind a mask: a record may stand in a log. (`trace_texts=True` is for a desk where
+#   nobody else reads.)
+# - `latency_ms` ends where the prompt is ready; `answer_ms` is the model's.
+# - Memory was *used* in the third turn as well, which only thanks. Used is not useful. Exercise 14-3 counts the
+#   difference.
+#
+# ### What is remembered, from when, why it was used
+#
+# The same for one user, in words. It is what a person may ask to see.
+
+# %%
+talking.view_panel()
+
+# %% [markdown]
+# - A filled dot was in the prompt. The last column is the reason, whichever it was.
+# - Choose the gift. No preference is *needed* by it, none is left out, and three episodes are there that nobody would
+#   miss: recall always brings something.
+# - Lower the budget to 150, and read why the rest is missing.
+#
+# ### Is that still right?
+#
+# Before an old memory is acted upon, it can be read back. Only a clear yes counts.
+
+# %%
+print(asking.confirmation("your parcels go to 8 Saltmarsh Court."))
+print(asking.confirmation("下午3点以后给你打电话", "你家在6楼"))
+for text in (
+    "Yes, please!",
+    "对，谢谢",
+    "yes, but not the side door",
+    "嗯",
+    "Sure?",
+    "好像是吧",
+):
+    print(f"  {asking.is_clear_yes(text)!s:5}  {text}")
+
+# %% [markdown]
+# - Missing a yes costs a second question. Taking a maybe for a yes sends the parcel to the old address.
+
+# %% [markdown]
+# ### What will be needed
+#
+# "What shall I cook?" needs the allergy and shares no word with it. A table of rules, one row an intent, says which
+# preferences a message needs now, and which after it; `fill` then gets those first.
+
+# %%
+known = {"nuts": "allergic", "shoe size": "42", "city": "York", "tea": "likes"}
+for text in ("What shall I cook for dinner?", "Where is my parcel?", "晚饭吃什么？"):
+    print(intent.tags(text), intent.next_tags(text), list(intent.by_need(known, text)))
+by_the_way = intent.by_need(known, "What goes with a hot pot?")
+print("no rule for it:", list(by_the_way))
+
+# %% [markdown]
+# - Where a rule matches, the need comes first, behind it the newest. Without a rule it is the newest alone, and the nuts
+#   come last. A table knows what its author thought of.
+
+# %% [markdown]
+# ## What the next message says
+#
+# A button is rarely pressed. The next message is always there: who asks on found it relevant, who changes the subject
+# didn't, who corrects says it was wrong. `implicit` reads that by rule:
+
+# %%
+reactions.read()
+
+# %% [markdown]
+# - Thanks are polite and say nothing. Counted as praise, they would praise whatever stood in the prompt.
+# - Three of eight are misread. Who asks the same again was not helped, and a new topic after "Perfect" is no complaint.
+#
+# A reward moves the weight of everything that was in the prompt, and the weight multiplies the score:
+
+# %%
+weights, scores = Weights(), {"the boots": 0.60, "the gloves": 0.55}
+print(REWARDS)
+for then in ("And is that size in stock?", "No, that's my old size."):
+    signal = implicit("Which size do I wear?", then)
+    weights.learn(["the gloves"], signal)
+    print(f"{signal:9} {weights.of('the gloves'):.1f}  first: {weights.choose(scores, 1)}")
+weights.forget(["the gloves"])
+print(f"unlearned {weights.of('the gloves'):.1f}  first: {weights.choose(scores, 1)}")
+
+# %% [markdown]
+# - Weights stay between 0.2 and 2: nothing is silenced for good. `forget` takes a lesson back, and it has to be called
+#   when the memory is deleted (notebook 13).
+#
+# ### 68 % to 89 %
+#
+# Does it work? For that the truth must be known, so here are simulated users, each with memories that are worth having
+# and others that aren't. What changes is how often a reaction means what the rule takes it for.
+
+# %%
+runs = reactions.learn()
+picture(
+    plots.learning(runs),
+    alt="Relevance by turn: with right reactions it climbs from 68 to above 90 %, with one in "
+    "ten wrong a little less and later; a coin and the opposite make it fall below no learning.",
+)
+
+# %%
+reactions.table(runs)
+
+# %%
+claim("C19", measured=reactions.sentence(runs), verdict=reactions.verdict(runs))
+
+# %% [markdown]
+# - It takes dozens of turns *of one user* until most of the gain is there. Most users never have so many.
+# - A coin does not cancel out. Three memories share each reward, corrections weigh more than praise, and the trial of
+#   others (`explore`) costs.
+# - *The opposite* is no villain. It is a user who asks on because the answer was bad. The log looks like success.
+
+# %% [markdown]
+# ## Measure
+#
+# ### How many tokens
+#
+# All answerable questions of twelve people, seven budgets, shares as shipped. *In the prompt*: all that the answer takes
+# stands there. *Said*: the built-in model's reply says it. Bands are 95 % intervals over the people.
+
+# %%
+table = await measure.against_budget()
+picture(
+    plots.against_budget(table),
+    alt="The share of answers in the prompt rises to 100 %; the share that the model says "
+    "rises to about 60 % and stays there from about 1,000 tokens on.",
+)
+
+# %%
+for language, (budget, right, best, cost) in measure.enough(table).items():
+    print(
+        f"{language}: {budget:,} tokens give {right:.0f} % right, the best of all {best:.0f} %,"
+    )
+    print(f"    for {cost:.0%} of the tokens of the whole")
+better, worse = measure.turned(table, 600, 2_400)
+print(f"from 600 to 2,400 tokens: {better} answers became right, {worse} wrong")
+
+# %% [markdown]
+# - What is *in* climbs to the end, what is *said* doesn't. Beyond the bend the bill grows and nothing else.
+# - The bend is that of this model and these people, who have five visits. Draw your own (15) before you buy a window.
+#
+# ### Whose share
+#
+# Now a tight budget, and five ways to share it. The best of a column is bold.
+
+# %%
+shared = measure.by_share()
+picture(
+    plots.by_share(shared),
+    alt="A grid of five ways to share and four places of the answer. Each way is best for its "
+    "own kind of question and poor for others; in the last column the ways with memory first "
+    "are close together.",
+)
+
+# %% [markdown]
+# **Where the winner stops winning.** Read the rows.
+#
+# - Each share wins its own column and pays in another. *Conversation first* wins what was said today, and loses nearly
+#   all else.
+# - The last column depends on what these authors asked. Ten more questions about today, and another row wins it.
+# - *As shipped* wins hardly anything. It is there so that nobody loses everything, which is a reason while the questions
+#   are unknown, and none when they are.
+# - With the larger budgets of the picture above, all rows meet. Shares matter where tokens are short.
+
+# %% [markdown]
+# ### How many milliseconds
+#
+# From the question to the prompt, a user with more and more memories, in memory and in Postgres. `servers.postgres()` is
+# `engines.postgres()`, started once for this kernel.
+
+# %%
+from tri_memory.lab import servers
+
+server = servers.postgres()
+print(f"PostgreSQL by way of: {server.how}")
+timed = await injecting.times(server.url)
+picture(
+    plots.injection(timed),
+    alt="P50 and P95 rise with the number of memories; by words they rise more than by meaning.",
+)
+
+# %%
+claim("C22", measured=injecting.sentence(timed), verdict=injecting.verdict(timed))
+
+# %% [markdown]
+# - *By meaning and words* reads up to 1,000 texts; by meaning alone the store reads vectors. That is the gap.
+# - The embedder runs in this process. One behind a network adds its whole answer time to each of these points, and may
+#   take the 200 ms for itself.
+# - A P95 of a quiet machine is a promise to nobody. Yours is in your traces.
+
+# %% [markdown]
+# ## Exercises
+#
+# Fill the stub, run the check, take a hint when you need one.
+
+# %%
+about("14-1")
+
+
+# %% tags=["stub"]
+def pack(system: str, memories: list[str], question: str, budget: int, count):
+    """(lines, left_out): a prompt of at most `budget` tokens, where `count(line)` is a price.
+
+    Lines: the system text, the memories that fit, the question. `memories` come best first,
+    and the longest beginning of them that fits goes in: the best first, the second best last,
+    and so on inwards. `left_out` has the others, best first. System text and question always go in.
+    """
+    raise NotImplementedError
+
+
+# %% tags=["solution"]
+def pack(system: str, memories: list[str], question: str, budget: int, count):
+    """(lines, left_out): a prompt of at most `budget` tokens, where `count(line)` is a price.
+
+    Lines: the system text, the memories that fit, the question. `memories` come best first,
+    and the longest beginning of them that fits goes in: the best first, the second best last,
+    and so on inwards. `left_out` has the others, best first. System text and question always go in.
+    """
+    room = budget - count(system) - count(question)
+    fitting = 0
+    while fitting < len(memories) and count(memories[fitting]) <= room:
+        room -= count(memories[fitting])
+        fitting += 1
+    kept, left_out = memories[:fitting], memories[fitting:]
+    return [system, *kept[::2], *kept[1::2][::-1], question], left_out
+
+
+# %%
+check("14-1", pack)
+
+# %% [markdown]
+# `implicit`, `REWARDS` and `terms` may help. A polite word decides nothing; what stands behind it may.
+
+# %%
+about("14-2")
+
+
+# %% tags=["stub"]
+def reward(asked: str, then: str, memories: list[str]) -> float:
+    """What the message `then` is worth for the memories in the prompt when `asked` was answered.
+
+    Asks on: 0.1. Changes the subject: -0.1. Asks the same again, without a new word: -0.1.
+    Corrects: -0.2. Thanks, a statement, nothing: 0. Without memories: 0, whatever is said.
+    """
+    raise NotImplementedError
+
+
+# %% tags=["solution"]
+from tri_memory.agent.feedback import REWARDS, implicit
+from tri_memory.agent.matching import terms
+
+
+def reward(asked: str, then: str, memories: list[str]) -> float:
+    """What the message `then` is worth for the memories in the prompt when `asked` was answered.
+
+    Asks on: 0.1. Changes the subject: -0.1. Asks the same again, without a new word: -0.1.
+    Corrects: -0.2. Thanks, a statement, nothing: 0. Without memories: 0, whatever is said.
+    """
+    signal = implicit(asked, then, memories)
+    if not memories or signal is None:
+        return 0.0
+    if signal == "relevant" and terms(then) <= terms(asked):
+        signal = "irrelevant"
+    return REWARDS[signal]
+
+
+# %%
+check("14-2", reward)
+
+# %% [markdown]
+# The signal beside a trace is what was said about it afterwards: "relevant", "helpful", "irrelevant", "unhelpful",
+# "wrong", or None for nothing.
+
+# %%
+about("14-3")
+
+
+# %% tags=["stub"]
+def judged(turns) -> tuple[float, float]:
+    """(P95 of latency_ms, the share of turns with memory in which it was useless) of a log.
+
+    `turns` are pairs (TurnTrace, signal or None). Turns that failed (`error`) count in neither.
+    P95 is the smallest measured latency that at least 95 % of the turns don't exceed. Useless
+    is "irrelevant", "unhelpful" or "wrong". Where there is nothing to count, 0.0.
+    """
+    raise NotImplementedError
+
+
+# %% tags=["solution"]
+from math import ceil
+
+
+def judged(turns) -> tuple[float, float]:
+    """(P95 of latency_ms, the share of turns with memory in which it was useless) of a log.
+
+    `turns` are pairs (TurnTrace, signal or None). Turns that failed (`error`) count in neither.
+    P95 is the smallest measured latency that at least 95 % of the turns don't exceed. Useless
+    is "irrelevant", "unhelpful" or "wrong". Where there is nothing to count, 0.0.
+    """
+    fine = [(trace, signal) for trace, signal in turns if trace.error is None]
+    ms = sorted(trace.latency_ms for trace, _ in fine)
+    used = [signal for trace, signal in fine if trace.memory_used]
+    useless = sum(signal in ("irrelevant", "unhelpful", "wrong") for signal in used)
+    p95 = ms[ceil(95 * len(ms) / 100) - 1] if ms else 0.0
+    return p95, useless / len(used) if used else 0.0
+
+
+# %%
+check("14-3", judged)
+
+# %% [markdown]
+# Stuck? `hint("14-2")` gives the next of three hints, `reveal("14-2")` one right answer.
+
+# %%
+quiz("14")
+
+# %% [markdown]
+# ## What you saw
+#
+# - Everything in the prompt is cut by somebody, and each cut has its victims.
+# - One budget and a share a layer: never over, the best at the edges, a reason for whatever is missing (14-1).
+# - A record of each turn says what was used, and a view says it to the user. Used is not useful (14-3).
+# - The next message teaches, slowly; read the wrong way round, it teaches the wrong thing (14-2).
+# - Answers stop coming long before the budget is full, and each share wins its own kind of question.
+#
+# **Claims tested here**: C19, C22. **What breaks this idea**: an estimate that is far off, a memory told in other words,
+# and users whose next message doesn't mean what a rule takes it for.
+#
+# Next: [15 Run experiments](15_run_experiments.ipynb), whether any of this helps, with baselines beside it.

@@ -1,0 +1,156 @@
+"""Claim C22: from the question to the prompt, in milliseconds, by engine and by how many memories the user has.
+
+Timed is what a chat traces (`latency_ms`): write the turn, notice, embed, recall, rank, fill. Not the model's answer.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from datetime import timedelta
+from uuid import uuid4
+
+import numpy as np
+import pandas as pd
+from pgvector import HalfVector
+
+from tri_memory import (
+    InMemoryEpisodicStore,
+    InMemoryPreferenceStore,
+    InMemorySessionStore,
+    PgVectorEpisodicStore,
+    default_embedder,
+)
+from tri_memory.agent.chat import Chat
+from tri_memory.agent.trace import TurnTrace
+from tri_memory.contracts import EpisodicRecord, EpisodicStore
+from tri_memory.lab.chapters.ch08.plain import connect
+from tri_memory.lab.chapters.ch11.tables import drop
+from tri_memory.lab.claims import Outcome
+from tri_memory.lab.datasets import FIRST_DAY
+
+SIZES, QUESTIONS, CLAIMED_MS = (100, 1_000, 4_000), 40, 200.0
+HOW = {"by meaning": False, "by meaning and words": True}
+BUDGET = 2_000
+USER = "one"
+_THINGS = (
+    "boots",
+    "gloves",
+    "jacket",
+    "lamp",
+    "kettle",
+    "printer",
+    "parcel",
+    "invoice",
+    "靴子",
+    "台灯",
+    "打印机",
+    "发票",
+)
+_PLACES = ("Leeds", "York", "Hull", "Bath", "杭州", "苏州", "成都")
+
+
+async def times(url: str, sizes: Sequence[int] = SIZES, repeat: int = QUESTIONS) -> pd.DataFrame:
+    """A row an engine, way and number of memories: P50 and P95 of `repeat` questions one after the other, in ms.
+
+    Its table is gone at the end.
+    """
+    rows: list[tuple[str, str, int, float, float]] = []
+    made, embedder = _records(max(sizes), default_embedder().dimensions), default_embedder()
+    table = f"lesson_{uuid4().hex}"
+    memory = InMemoryEpisodicStore()
+    postgres = await PgVectorEpisodicStore.connect(url, embedder.dimensions, table=table)
+    try:
+        for before, size in zip((0, *sizes), sizes, strict=False):
+            for record in made[before:size]:
+                await memory.remember(record)
+            _copy(url, table, made[before:size])
+            for engine, store in (("memory", memory), ("Postgres", postgres)):
+                for how, hybrid in HOW.items():
+                    ms = await _ask(store, hybrid, size, repeat)
+                    rows.append((engine, how, size, float(np.percentile(ms, 50)), float(np.percentile(ms, 95))))
+    finally:
+        await postgres.close()
+        drop(url, table)
+    return pd.DataFrame(rows, columns=["engine", "how", "memories", "p50", "p95"])
+
+
+async def _ask(store: EpisodicStore, hybrid: bool, size: int, repeat: int) -> list[float]:
+    """The first question reads every text once, and is left out as the warming up that it is."""
+    traces: list[TurnTrace] = []
+    chat = Chat(
+        USER,
+        sessions=InMemorySessionStore(),
+        preferences=InMemoryPreferenceStore(),
+        episodes=store,
+        embedder=default_embedder(),
+        model=_silent,
+        budget=BUDGET,
+        hybrid=hybrid,
+        trace=traces,
+    )
+    chance = random.Random(size)
+    for _ in range(repeat + 1):
+        thing, place = chance.choice(_THINGS), chance.choice(_PLACES)
+        await chat.say(f"What happened with the {thing} BX-{chance.randrange(size):05d} in {place}?")
+    return [trace.latency_ms for trace in traces[1:]]
+
+
+async def _silent(messages: object) -> str:
+    return "All right."
+
+
+def _records(count: int, dimensions: int) -> list[EpisodicRecord]:
+    """Generated visits. Their vectors are random: the time doesn't depend on what is near."""
+    chance = random.Random(14)
+    vectors = np.random.default_rng(14).standard_normal((count, dimensions)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return [
+        EpisodicRecord(
+            USER,
+            f"s{i}",
+            f"Visit {i}: the {chance.choice(_THINGS)} with the number BX-{i:05d}, bought in {chance.choice(_PLACES)}, "
+            f"came back; the {chance.choice(_THINGS)} went to {chance.choice(_PLACES)}.",
+            vector,
+            FIRST_DAY + timedelta(minutes=i),
+        )
+        for i, vector in enumerate(vectors)
+    ]
+
+
+def _copy(url: str, table: str, records: Sequence[EpisodicRecord]) -> None:
+    statement = f"COPY {table} (user_id, session_id, summary, embedding, created_at) FROM STDIN (FORMAT BINARY)"
+    with connect(url) as connection, connection.cursor() as cursor, cursor.copy(statement) as rows:
+        rows.set_types(["text", "text", "text", "halfvec", "timestamptz"])
+        for one in records:
+            rows.write_row(
+                (
+                    one.user_id,
+                    one.session_id,
+                    one.summary,
+                    HalfVector(np.asarray(one.embedding, np.float32)),
+                    one.created_at,
+                )
+            )
+
+
+def slowest(table: pd.DataFrame) -> pd.Series:
+    """The row with the highest P95."""
+    return table.loc[table.p95.idxmax()]
+
+
+def sentence(table: pd.DataFrame) -> str:
+    """What the run says about C22."""
+    worst = slowest(table)
+    small = table[table.memories == table.memories.min()].p95.max()
+    return (
+        f"P95 is at most {small:.0f} ms with {table.memories.min():,} memories, and at most {worst.p95:.0f} ms with up "
+        f"to {table.memories.max():,} ({worst.how}, {worst.engine}); on this machine, one question at a time, with an "
+        "embedder in the same process."
+    )
+
+
+def verdict(table: pd.DataFrame) -> Outcome:
+    """`holds` where every P95 is below the claim's, `fails` where none is."""
+    below = table.p95 < CLAIMED_MS
+    return "holds" if below.all() else "depends" if below.any() else "fails"
