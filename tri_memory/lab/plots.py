@@ -14,7 +14,7 @@ from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.font_manager import fontManager
+from matplotlib.font_manager import findSystemFonts, fontManager
 
 # Okabe and Ito's palette (2008), darkened where it has to carry text.
 BLUE, ORANGE, GREEN, PURPLE, GREY = "#0072B2", "#D55E00", "#00795A", "#A6487F", "#6B6B6B"
@@ -22,11 +22,23 @@ COLOURS = (BLUE, ORANGE, GREEN, PURPLE, GREY)
 DOTS_PER_INCH = 160
 
 _FONTS = ("DejaVu Sans", "Noto Sans CJK SC", "Noto Sans CJK JP", "Microsoft YaHei", "PingFang SC")
-_installed = {font.name for font in fontManager.ttflist}
+_FILES = ("NotoSansCJK", "msyh", "PingFang")
+
+
+def installed_fonts() -> list[str]:
+    """Those of `_FONTS` that are there. Matplotlib keeps a list of fonts; what was installed since is added to it."""
+    known = {font.name for font in fontManager.ttflist}
+    if not known.intersection(_FONTS[1:]):
+        for path in findSystemFonts():
+            if any(name in path for name in _FILES):
+                fontManager.addfont(path)
+        known = {font.name for font in fontManager.ttflist}
+    return [name for name in _FONTS if name in known]
+
 
 rcParams.update(
     {
-        "font.family": [name for name in _FONTS if name in _installed],
+        "font.family": installed_fonts(),
         "font.size": 12,
         "axes.titlesize": 13,
         "axes.titleweight": "bold",
