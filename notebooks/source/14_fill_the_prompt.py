@@ -17,8 +17,6 @@
 # No key. A PostgreSQL is started for one measurement. About 75 minutes.
 
 # %%
-import pandas as pd
-
 from tri_memory.agent import confirmation as asking
 from tri_memory.agent import intent
 from tri_memory.agent.budget import at_edges
@@ -84,7 +82,8 @@ print(f"and {len(filled.left_out) - 3} others")
 # - Every token has a section, and every item that is missing has a reason. Keep the reasons: they are what you look at
 #   when somebody asks why it forgot.
 # - A share is a pace, no reserved room. A layer that has little to say leaves its room to the others.
-# - A larger budget only adds. If it exchanged items, an answer could vanish because there was *more* room.
+# - Some tokens stay unused, since the next item of the queue is too large. Taking smaller ones from behind would fill
+#   them; but then a larger budget could drop an item again, and an answer vanish because there was *more* room.
 
 # %%
 zh = people.offer("zh-device-q08")
@@ -92,6 +91,11 @@ for budget in (150, 300, 600, 1_200):
     filled = zh.filled(budget)
     parts = {section.name: section.tokens for section in filled.sections}
     print(budget, parts, "answer in:", people.in_prompt(filled, zh.asked.facts))
+
+# %% [markdown]
+# - With every step something is added, and nothing goes.
+# - A small budget has preferences, but not the one that is asked for. Which preference is best is the application's to
+#   say; further down a table of rules does, and it has no row for this question.
 
 # %% [markdown]
 # ## The edges, not the middle
@@ -118,7 +122,7 @@ edges.survivors().round(0)
 # ## What memory says is no news
 #
 # A model that is asked what it knows may recite its prompt. The recital becomes a turn, the turn is archived, and the
-# memory is stored a second time, as something that was said today. Three visits later it stands there eight times.
+# memory is stored a second time, as something that was said today. The next recital adds another copy.
 
 # %%
 chat = await talking.chat_with("en-shop-01", model=talking.parrot)
@@ -143,9 +147,9 @@ print("archived:     ", (await chat.end()).summary)
 panel.budget_panel()
 
 # %% [markdown]
-# - The first question is about luggage. Raise the budget until the answer comes in, then find shares with which it is in
-#   at 350 tokens.
-# - With these shares choose *What code has the Rusty Strings group got?* Who lost?
+# - The first question is about luggage. Raise the budget until the answer comes in. Then go down to 350 tokens and find
+#   shares with which it is in.
+# - With these shares choose the second question, for a code that was named a minute ago. Who lost?
 # - Watch where a new item appears: seldom at the end.
 
 # %% [markdown]
@@ -164,7 +168,8 @@ talking.as_table(traces)
 # %% [markdown]
 # - No text of a memory, and the user behind a mask: a record may stand in a log. (`trace_texts=True` is for a desk where
 #   nobody else reads.)
-# - `latency_ms` ends where the prompt is ready; `answer_ms` is the model's.
+# - `latency_ms` ends where the prompt is ready; `answer_ms` is the model's. *found* counts episodes before the budget:
+#   some of them are among the *left_out*.
 # - Memory was *used* in the third turn as well, which only thanks. Used is not useful. Exercise 14-3 counts the
 #   difference.
 #
@@ -176,10 +181,11 @@ talking.as_table(traces)
 talking.view_panel()
 
 # %% [markdown]
-# - A filled dot was in the prompt. The last column is the reason, whichever it was.
-# - Choose the gift. No preference is *needed* by it, none is left out, and three episodes are there that nobody would
-#   miss: recall always brings something.
-# - Lower the budget to 150, and read why the rest is missing.
+# - A filled dot was in the prompt. The last column is the reason, whichever it was. A preference store keeps no time that
+#   it could show.
+# - Choose the gift. Nothing that is remembered is about gifts, and the prompt is full all the same: recall always brings
+#   something (10). Look at the cosines.
+# - Lower the budget to 150, and read what is left out first, and why.
 #
 # ### Is that still right?
 #
@@ -208,7 +214,7 @@ for text in (
 # preferences a message needs now, and which after it; `fill` then gets those first.
 
 # %%
-known = {"nuts": "allergic", "shoe size": "42", "city": "York", "tea": "likes"}
+known = {"nuts": "allergic", "address": "8 Saltmarsh Court", "size": "42", "tea": "likes"}
 for text in ("What shall I cook for dinner?", "Where is my parcel?", "晚饭吃什么？"):
     print(intent.tags(text), intent.next_tags(text), list(intent.by_need(known, text)))
 by_the_way = intent.by_need(known, "What goes with a hot pot?")
@@ -229,7 +235,7 @@ reactions.read()
 
 # %% [markdown]
 # - Thanks are polite and say nothing. Counted as praise, they would praise whatever stood in the prompt.
-# - Three of eight are misread. Who asks the same again was not helped, and a new topic after "Perfect" is no complaint.
+# - Look at the rows with NO. Who asks the same again was not helped, and a new topic after "Perfect" is no complaint.
 #
 # A reward moves the weight of everything that was in the prompt, and the weight multiplies the score:
 
@@ -267,9 +273,8 @@ reactions.table(runs)
 claim("C19", measured=reactions.sentence(runs), verdict=reactions.verdict(runs))
 
 # %% [markdown]
-# - It takes dozens of turns *of one user* until most of the gain is there. Most users never have so many.
-# - A coin does not cancel out. Three memories share each reward, corrections weigh more than praise, and the trial of
-#   others (`explore`) costs.
+# - The last column counts turns *of one user*. Most users never have so many.
+# - A coin does not cancel out. Its weights wander, and a weight that wanders drowns the score, which knew something.
 # - *The opposite* is no villain. It is a user who asks on because the answer was bad. The log looks like success.
 
 # %% [markdown]
@@ -320,8 +325,8 @@ picture(
 # - Each share wins its own column and pays in another. *Conversation first* wins what was said today, and loses nearly
 #   all else.
 # - The last column depends on what these authors asked. Ten more questions about today, and another row wins it.
-# - *As shipped* wins hardly anything. It is there so that nobody loses everything, which is a reason while the questions
-#   are unknown, and none when they are.
+# - *As shipped* wins no column alone. It is there so that no layer loses everything: a reason while nobody knows what will
+#   be asked, and none afterwards.
 # - With the larger budgets of the picture above, all rows meet. Shares matter where tokens are short.
 
 # %% [markdown]

@@ -41,7 +41,8 @@ def pack(function: Callable[[str, list[str], str, int, Count], Packed], rng: ran
 
         always, costs = count(system) + count(question), [count(memory) for memory in memories]
         kept = rng.randrange(len(memories) + 1)
-        budget = always + sum(costs[:kept]) + (0 if turn % 3 == 0 else rng.randrange(2 * weight + 1))
+        spare = rng.randrange(costs[kept]) if kept < len(memories) and turn % 3 else 0
+        budget = always + sum(costs[:kept]) + spare
         if turn % 10 == 9:
             budget = always - 1
         _judge_pack(
@@ -145,8 +146,10 @@ CASES: tuple[tuple[str, str, tuple[str, ...], float, str], ...] = (
     ),
 )
 def reward(function: Callable[[str, str, list[str]], float], rng: random.Random) -> None:
-    for asked, then, memories, expected, explained in rng.sample(CASES, len(CASES)):
-        got = function(asked, then, list(memories))
+    size = str(rng.choice((38, 39, 40, 41, 44)))
+    for asked, now, known, expected, explained in CASES:
+        then, memories = now.replace("42", size), [memory.replace("42", size) for memory in known]
+        got = function(asked, then, memories)
         if isinstance(got, bool) or not isinstance(got, int | float):
             raise Wrong(f"A reward is a number, such as 0.1; got {str(got)[:60]!r} for “{then}”.")
         if not math.isclose(got, expected, abs_tol=1e-9):

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from tri_memory.agent.budget import LAYERS, Filled
-from tri_memory.agent.prompt import SYSTEM, episode_line, fact_line, preference_line
+from tri_memory.agent.prompt import SYSTEM, as_message, episode_line, fact_line, preference_line
 from tri_memory.lab.chapters.ch14.people import Offer, in_prompt, offer, said
 from tri_memory.lab.panel import Choice, Control, Panel, Slider, panel
 from tri_memory.lab.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, axes
@@ -62,7 +62,7 @@ def _blocks(its: Offer, filled: Filled) -> list[Block]:
     rows += [("preferences", preference_line(*pair)) for pair in filled.preferences.items()]
     rows += [("episodes", episode_line(one)) for one in filled.episodes]
     rows += [("facts", fact_line(one)) for one in filled.facts]
-    rows += [("window", f"{turn.role}: {turn.content}") for turn in filled.window[:-1]]
+    rows += [("window", "{role}: {content}".format(**as_message(turn))) for turn in filled.window[:-1]]
     blocks = [
         Block(layer, estimate_tokens(f"{text}\n"), layer != ALWAYS and any(said([f], text) for f in its.asked.facts))
         for layer, text in rows

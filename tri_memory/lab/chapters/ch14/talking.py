@@ -79,7 +79,7 @@ def as_table(traces: Sequence[TurnTrace]) -> pd.DataFrame:
             "answer_ms": one.answer_ms,
             "tokens": sum(one.tokens.values()),
             "left_out": len(one.left_out),
-            "hits in": sum(hit.verdict == "in" for hit in one.hits),
+            "found": sum(hit.verdict == "in" for hit in one.hits),
             "error": one.error,
         }
         for one in traces
@@ -119,8 +119,8 @@ def say(seen: tuple[str, list[MemoryRow]]) -> str:
 
 
 def draw(seen: tuple[str, list[MemoryRow]]) -> Figure:
-    """A line a memory, what was used first: a filled dot for used, since when, what, and why."""
-    rows = sorted(seen[1], key=lambda row: not row.used)
+    """A line a memory: filled dot for used, since when, what, why. Used ones first, then what the budget left out."""
+    rows = sorted(seen[1], key=lambda row: (not row.used, not row.why.startswith("left out")))
     shown = rows[:ROWS]
     figure, ax = axes(12.4, 0.9 + 0.36 * (len(shown) + 2))
     ax.set(xlim=(0, 100), ylim=(len(shown) + 1.2, -0.6))
