@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from uuid import uuid4
 
 import pytest
@@ -270,9 +271,18 @@ def test_decay_archives_what_has_faded_says_so_in_a_sentence_and_does_nothing_mo
     monkeypatch.setenv("DATABASE_URL", f" {database} ")
     runs = [run("decay", "--dry-run"), run("decay"), run("decay")]
 
+    days = [(datetime.now(UTC) - timedelta(days=age)).strftime("%Y-%m-%d") for age in (100, 200)]
     assert [(result.exit_code, result.stdout) for result in runs] == [
-        (0, "2 of 5 memories would be archived, 3 would stay; nothing was archived\n"),
-        (0, "2 of 5 memories archived, 3 stay; run again today and nothing changes\n"),
+        (
+            0,
+            "2 of 5 memories would be archived, 3 would stay; nothing was archived\n"
+            f"  ann / s3  {days[0]}  A refund.\n  ann / s4  {days[1]}  A refund.\n",
+        ),
+        (
+            0,
+            "2 of 5 memories archived, 3 stay; run again today and nothing changes\n"
+            f"  ann / s3  {days[0]}\n  ann / s4  {days[1]}\n",
+        ),
         (0, "0 of 3 memories archived, 3 stay; run again today and nothing changes\n"),
     ]
     password = database.partition("postgres:")[2].partition("@")[0]
@@ -280,6 +290,84 @@ def test_decay_archives_what_has_faded_says_so_in_a_sentence_and_does_nothing_mo
         assert result.stderr.startswith("looking through the memories at ")
         assert len(password) > 5
         assert password not in result.output
+
+
+def faded_by(url, dry_run, words=True):
+    from tri_memory.commands.decay import faded
+
+    said: list[str] = []
+    return asyncio.run(faded(url, dry_run, words, said.append)), said
+
+
+def test_decay_lists_a_screenful_with_the_first_words_on_one_line_each_and_counts_the_rest(database):
+    asyncio.run(remember(database, [100] * 25))
+    with needs("psycopg", "pip install psycopg").connect(database) as connection:
+        connection.execute("UPDATE episodes SET summary = %s", ["Two\nlines, \x1b[31mred " + "and long " * 30])
+    for dry_run in (True, False):
+        lines = faded_by(database, dry_run)[0].splitlines()
+        assert len(lines) == 22
+        assert lines[1].startswith("  ann / s0  2")
+        assert lines[1].endswith("  Two lines, �[31mred and long and long and long and…")
+        assert lines[-1] == "  and 5 more"
+
+
+def test_decay_in_a_log_has_nobodys_words_and_on_a_terminal_it_has(monkeypatch, database, caplog):
+    from tri_memory.commands.decay import faded
+
+    asked: list[bool] = []
+
+    async def noted(url, dry_run, words, say):
+        asked.append(words)
+        return await faded(url, dry_run, words, say)
+
+    monkeypatch.setattr("tri_memory.commands.decay.faded", noted)
+    monkeypatch.setenv("EPISODIC_STORE", "pgvector")
+    monkeypatch.setenv("DATABASE_URL", database)
+    asyncio.run(remember(database, [100]))
+    with caplog.at_level(0):
+        result = run("decay")
+    assert "ann / s0" in result.stdout
+    assert "refund" not in result.output + caplog.text
+    terminal = SimpleNamespace(stdout=SimpleNamespace(isatty=lambda: True))
+    monkeypatch.setattr("tri_memory.cli.sys", terminal)
+    run("decay")
+    assert asked == [False, True]
+
+
+FILES = (
+    "SELECT relname, relfilenode, pg_stat_get_tuples_inserted(oid) FROM pg_class WHERE relname ~ 'episodes' ORDER BY 1"
+)
+ALL = "SELECT attrelid::regclass::text, attname, atttypid FROM pg_attribute WHERE attrelid > 16383 ORDER BY 1, 2"
+
+
+def test_a_dry_run_on_a_table_of_an_older_version_changes_nothing_and_says_what_would(monkeypatch, database):
+    asyncio.run(remember(database, [0, 100]))
+    monkeypatch.setenv("EPISODIC_STORE", "pgvector")
+    monkeypatch.setenv("DATABASE_URL", database)
+    with needs("psycopg", "pip install psycopg").connect(database, autocommit=True) as connection:
+        connection.execute(
+            "DROP TABLE episodes_archive; ALTER TABLE episodes DROP tenths, DROP months, DROP fades_from"
+        )
+        before = [connection.execute(query).fetchall() for query in (FILES, ALL)]
+        result = run("decay", "--dry-run")
+        assert [connection.execute(query).fetchall() for query in (FILES, ALL)] == before
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "from an older version, and a dry run changes nothing: `tri-memory decay` brings it up" in result.stderr
+    assert run("decay").stdout.startswith("1 of 2 memories archived, 1 stay")
+
+
+def test_decay_names_the_memories_whose_time_is_none_and_archives_the_others(database):
+    asyncio.run(remember(database, [100, 100, 100, 0]))
+    with needs("psycopg", "pip install psycopg").connect(database) as connection:
+        connection.execute("UPDATE episodes SET created_at = '-infinity' WHERE session_id = 's0'")
+        connection.execute("UPDATE episodes SET created_at = 'infinity' WHERE session_id = 's2'")
+    for dry_run in (True, False):
+        done, said = faded_by(database, dry_run)
+        assert done.startswith("1 of 4 memories")
+        assert "ann / s1" in done
+        assert "skipped 2, whose created_at lies outside the years 1 to 9999" in said[-1]
+        assert "infinity does: ann / s0, ann / s2; correct it with UPDATE episodes SET created_at" in said[-1]
 
 
 def test_decay_where_nothing_was_ever_stored_makes_no_table_that_could_have_the_wrong_size(monkeypatch, database):
@@ -330,9 +418,12 @@ def test_decay_by_a_user_who_may_only_read_is_a_line_and_a_dry_run_works(monkeyp
         dry, wet = run("decay", "--dry-run"), run("decay")
         connection.execute(f"DROP OWNED BY {reader}; DROP ROLE {reader}")
 
-    assert dry.stdout == "1 of 2 memories would be archived, 1 would stay; nothing was archived\n"
+    assert dry.stdout.startswith("1 of 2 memories would be archived, 1 would stay; nothing was archived\n  ann / s1  ")
     assert (wet.exit_code, wet.stdout) == (1, "")
-    assert wet.stderr.splitlines()[1:] == ["permission denied for table episodes_archive"]
+    assert wet.stderr.splitlines()[1:] == [
+        "permission denied for table episodes_archive: its owner lets this user in with "
+        f'GRANT SELECT, INSERT, UPDATE, DELETE ON episodes_archive TO "{reader}"'
+    ]
 
 
 def test_decay_says_when_it_should_be_run():

@@ -90,7 +90,7 @@ def chat(
 
 @app.command()
 def decay(
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say how many would go, and archive none.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say which would go, and change nothing.")] = False,
 ) -> None:
     """Archive the episodes that have faded: after three months without a use, or used too seldom. Run it once a night.
 
@@ -99,7 +99,8 @@ def decay(
     15 3 * * *  EPISODIC_STORE=pgvector DATABASE_URL=postgresql://… tri-memory decay
 
     Archived is not deleted: it is kept for audit, can be restored, and is no longer recalled. To run it twice on a day,
-    or to stop it half-way, does no harm. A table of an older form is brought up to date first, by a dry run too.
+    or to stop it half-way, does no harm. It lists what it archived: ids and days, and the first words only in a dry run
+    or on a terminal, since the output of cron is a log. A table of an older version is brought up to date first.
     """
     import asyncio
 
@@ -110,8 +111,9 @@ def decay(
         typer.echo(line, err=True)
 
     try:
+        words = dry_run or sys.stdout.isatty()
         in_memory = type(episodic_store_from_env()).__name__.startswith("InMemory")
-        said = "" if in_memory else asyncio.run(faded(os.environ["DATABASE_URL"].strip(), dry_run, note))
+        said = "" if in_memory else asyncio.run(faded(os.environ["DATABASE_URL"].strip(), dry_run, words, note))
     except (ValueError, RuntimeError, OSError, ImportError) as error:
         _fail(str(error))
     if in_memory:

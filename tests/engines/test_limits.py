@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import socket
 import sys
 import threading
@@ -89,6 +90,7 @@ def test_a_given_server_that_is_not_there_is_an_error_without_the_password(
         MAKE[kind]().start()
     assert "s3cret" not in str(found.value)
     assert "unset" in str(found.value)
+    assert not re.search(r"[.:;?!]\s*[.:;?!]", str(found.value).replace("://", "").replace("...", ""))
     assert found.value.__cause__ is None  # whose text would be printed too
     assert found.value.__suppress_context__
 

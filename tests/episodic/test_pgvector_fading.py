@@ -19,6 +19,7 @@ from tests.episodic.test_pgvector_migration import OtherDatabase
 from tri_memory import ManualClock
 from tri_memory.contracts import EpisodicRecord
 from tri_memory.episodic import pgvector, pgvector_archive
+from tri_memory.episodic.fading import Faded, MemoryId
 from tri_memory.episodic.pgvector import PgVectorEpisodicStore
 from tri_memory.recall.decay import StepState, is_archived
 
@@ -98,6 +99,36 @@ async def test_the_statement_archives_what_the_rule_archives_for_every_state_at_
     assert found == {
         f"{state.tenths} {state.months} {age}" for state in states for age in ages if is_archived(state.weight(age))
     }
+
+
+@pytest.mark.parametrize("time", ["infinity", "-infinity", "10000-01-01", "0001-12-31 BC"])
+async def test_a_memory_whose_time_no_clock_shows_is_skipped_and_named_and_the_others_fade(small, time):
+    bad = MemoryId("ann", "bad")
+    async with small.store() as store:
+        for number, user in enumerate(("ann", "ann", "bob")):
+            await store.remember(record(user, f"s{number}"))
+        await small.do(
+            "INSERT INTO {table} (user_id, session_id, summary, embedding, created_at, tenths) "
+            f"VALUES ('ann', 'bad', 'S.', '[1,0]', '{time}', 3)"
+        )
+        would = await store.fade(dry_run=True)
+        assert would == Faded(4, (("ann", "s0"), ("ann", "s1"), ("bob", "s2")), (bad,))
+        assert await store.fade() == would
+        assert await store.fade() == Faded(1, (), (bad,))
+        for call in (store.recall([1, 0], user_id="ann"), store.use("ann", "bad")):
+            with pytest.raises(ValueError, match=r"holds a time outside the years 1 to 9999: (timestamp|date) too"):
+                await call
+        await small.do("UPDATE {table} SET created_at = '2026-01-01'")
+        assert await store.fade() == Faded(1, (bad,))
+
+
+@pytest.mark.parametrize("table", ["episodes_archive", "_archive"])
+async def test_the_name_of_an_archive_is_no_name_for_a_table(small, table):
+    for make in (PgVectorEpisodicStore.connect, PgVectorEpisodicStore.existing):
+        with pytest.raises(ValueError, match=f"table must not end in _archive, .*; got '{table}'"):
+            await make(small.url, table=table)
+    with pytest.raises(ValueError, match="must not end in _archive"):
+        PgVectorEpisodicStore(small.url, table=table)
 
 
 async def test_a_use_that_adds_nothing_writes_nothing(small):

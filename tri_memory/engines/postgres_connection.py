@@ -8,6 +8,7 @@ from typing import Any
 
 from tri_memory.contracts import shown
 from tri_memory.engines.address import without_password
+from tri_memory.engines.ready import STOPS
 
 try:
     import psycopg
@@ -68,5 +69,5 @@ def checked_url(url: str) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """What a server's error says, without its details."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+    """What a server's error says, without its details and without the stop at its end."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(STOPS)

@@ -7,6 +7,7 @@ takes being cancelled for a failed attempt and goes on, and `asyncio.run` waits 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Protocol, TypeVar
 from weakref import WeakSet
@@ -17,6 +18,7 @@ from psycopg.pq import TransactionStatus
 
 from tri_memory.engines.address import without_password
 from tri_memory.engines.postgres_connection import CONNECT_S, Connection, Deadline, connect, first_line
+from tri_memory.engines.postgres_rights import naming_the_grant
 
 STATEMENT_S = 30
 SILENCE_S = 35  # longer than the server's own limit, whose error says more
@@ -153,10 +155,14 @@ class LoopConnections:
     ) -> T:
         deadline = Deadline(connection, SILENCE_S)
         try:
-            with deadline:
+            with deadline, naming_the_grant(connection):
                 return await work(connection)
         except errors.ProgramLimitExceeded as error:
             raise ValueError(f"Postgres can't index ids of that length ({first_line(error)})") from error
+        except psycopg.DataError as error:
+            if not re.match("(timestamp|date) too (large|small)", str(error)):
+                raise
+            raise ValueError(f"{self._at} holds a time outside the years 1 to 9999: {first_line(error)}") from error
         except errors.QueryCanceled as error:
             raise TimeoutError(f"{self._at} gave up: {first_line(error)}") from error
         except psycopg.OperationalError as error:
@@ -192,7 +198,7 @@ class LoopConnections:
             with Deadline(connection, SILENCE_S):
                 if await self._schema.is_there(connection):
                     return
-            with Deadline(connection, SCHEMA_S):
+            with Deadline(connection, SCHEMA_S), naming_the_grant(connection):
                 async with connection.transaction():
                     await connection.execute("SET LOCAL statement_timeout = 0")
                     await connection.execute("SELECT pg_advisory_xact_lock(%s)", [SCHEMA_LOCK])

@@ -10,6 +10,7 @@ from tri_memory.engines.patience import Limit, within
 
 ONE_TRY_S = 3.0
 PAUSE_S = 0.05
+STOPS = ".:;?! "  # what ends a client's sentence would stand before our own stop
 
 
 class ServerEnded(RuntimeError):
@@ -44,5 +45,5 @@ def wait_until_ready(
 
 
 def one_line(error: BaseException) -> str:
-    """An exception on one line, without the full stop."""
-    return " ".join(str(error).split()).rstrip(".") or type(error).__name__
+    """An exception on one line, without the stop at its end."""
+    return " ".join(str(error).split()).rstrip(STOPS) or type(error).__name__

@@ -29,6 +29,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from tri_memory.engines.address import without_password
+from tri_memory.engines.ready import one_line
 
 ANSWER_WITHIN_S = 5.0
 """A server that takes a connection and doesn't answer is given up after so many seconds."""
@@ -148,7 +149,7 @@ class Connected:
 
     def _unreachable(self, error: Exception) -> ConnectionError:
         return ConnectionError(
-            f"Redis at {self._where} can't be reached: {str(error).rstrip('.')}. Start it, or correct the URL; "
+            f"Redis at {self._where} can't be reached: {one_line(error)}. Start it, or correct the URL; "
             "tri-memory doctor shows what is there"
         )
 

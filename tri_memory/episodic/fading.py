@@ -19,10 +19,15 @@ class MemoryId(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Faded:
-    """What one run of `fade` did; after a dry run, what it would have done. `archived` is sorted."""
+    """What one run of `fade` did; after a dry run, what it would have done. Both lists are sorted.
+
+    `skipped` stay as they are: a store holds a `created_at` of theirs that is no time of the years 1 to 9999, such as
+    Postgres' infinity, and so no age.
+    """
 
     looked_at: int
     archived: tuple[MemoryId, ...] = ()
+    skipped: tuple[MemoryId, ...] = ()
 
     @property
     def stay(self) -> int:
@@ -64,7 +69,7 @@ class FadingStore(EpisodicStore, Protocol):
         """Archive every memory, of all users, that weighs less than 0.5 today.
 
         Safe to repeat, to run twice at once, and to kill: each memory is in one place, and the next run does the rest.
-        With `dry_run` nothing is changed.
+        With `dry_run` no memory is moved.
         """
 
     async def archived(self, user_id: str) -> list[Archived]:

@@ -18,9 +18,9 @@ from tri_memory.clock import Clock, system_clock, utc_now
 from tri_memory.contracts import EpisodicRecord, Recollection, as_utc, require_count, require_text, shown
 from tri_memory.engines.closing import Closing
 from tri_memory.engines.postgres_connection import Connection
-from tri_memory.engines.postgres_pool import PostgresPool, identifier
+from tri_memory.engines.postgres_pool import PostgresPool
 from tri_memory.episodic.fading import Archived, Faded, MemoryId
-from tri_memory.episodic.pgvector_archive import Archive, Page, dimensions_of
+from tri_memory.episodic.pgvector_archive import Archive, Page, checked_table, dimensions_of
 from tri_memory.episodic.pgvector_schema import EpisodeSchema, HalfVector
 from tri_memory.recall.cosine import as_unit
 
@@ -90,7 +90,7 @@ class PgVectorEpisodicStore(Closing):
         pool_size: int = 5,
         clock: Clock = system_clock,
     ) -> None:
-        self._table, self._dimensions = identifier(table), dimensions
+        self._table, self._dimensions = checked_table(table), dimensions
         self._pool = PostgresPool(url, EpisodeSchema(self._table, dimensions), size=pool_size)
         self._archive, self._clock = Archive(self._table), clock
         self._recall, self._exact = _RECALL.format(table=self._table), _EXACT.format(table=self._table)
@@ -117,7 +117,7 @@ class PgVectorEpisodicStore(Closing):
     @classmethod
     async def existing(cls, url: str, *, table: str = "episodes") -> Self | None:
         """The store of a table that is there already, whatever the size of its vectors; None where there is none."""
-        dimensions = await dimensions_of(url, identifier(table))
+        dimensions = await dimensions_of(url, checked_table(table))
         return None if dimensions is None else await cls.connect(url, dimensions, table=table)
 
     async def remember(self, record: EpisodicRecord) -> None:
@@ -197,7 +197,7 @@ class PgVectorEpisodicStore(Closing):
         A thousand memories at a time, each time in one transaction. Where a call fails half-way, run it again.
         """
         now = utc_now(self._clock)
-        looked_at, archived, after = 0, list[MemoryId](), None
+        looked_at, archived, skipped, after = 0, list[MemoryId](), list[MemoryId](), None
 
         async def turn(connection: Connection) -> Page:
             page = await self._archive.page(connection, after, now.date())
@@ -210,9 +210,9 @@ class PgVectorEpisodicStore(Closing):
         while True:
             page = await self._pool.run(turn, repeatable=False)
             if page.last is None:
-                return Faded(looked_at, tuple(sorted(archived)))
+                return Faded(looked_at, tuple(sorted(archived)), tuple(sorted(skipped)))
             looked_at, after = looked_at + page.rows, page.last
-            archived += page.over
+            archived, skipped = archived + page.over, skipped + page.ageless
 
     async def archived(self, user_id: str) -> list[Archived]:
         """What is kept of this user for audit, in order of arrival."""

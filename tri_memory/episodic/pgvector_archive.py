@@ -10,9 +10,10 @@ from __future__ import annotations
 from datetime import date, datetime
 from typing import Any, NamedTuple
 
-from tri_memory.contracts import as_utc
+from tri_memory.contracts import as_utc, shown
 from tri_memory.engines.postgres_connection import Connection, connect
-from tri_memory.engines.postgres_pool import columns_of
+from tri_memory.engines.postgres_pool import columns_of, identifier
+from tri_memory.engines.postgres_rights import naming_the_grant
 from tri_memory.episodic.fading import Archived, Fading, MemoryId
 from tri_memory.recall.decay import LEAST_TENTHS, MONTH, MOST_TENTHS, StepState
 
@@ -21,17 +22,21 @@ PAGE = 1_000  # rows looked at in one transaction: no more users' locks than a s
 # For each number of tenths, the days that it lasts: the step rule, as it is in recall/decay.py and nowhere else.
 LASTS = [StepState(tenths).lasts() for tenths in range(LEAST_TENTHS, MOST_TENTHS + 1)]
 _SINCE = "coalesce(fades_from, (created_at AT TIME ZONE 'UTC')::date)"
-_OVER = (
+_OVER = (  # NULL where there is no age, as for infinity
+    "CASE WHEN created_at BETWEEN '0001-01-01 00:00+00' AND '9999-12-31 23:59:59.999999+00' THEN "
     f"greatest(%(today)s::date - {_SINCE} - {MONTH:.0f} * months, 0) >= (%(lasts)s::int[])[tenths - {LEAST_TENTHS - 1}]"
+    " END"
 )
 _KEPT = "seq, user_id, session_id, summary, embedding, created_at"
 
 
 class Page(NamedTuple):
-    """What was looked at: how many rows, those that are over, and the last of all, after which the next page begins."""
+    """What was looked at: how many rows, those that are over, those without an age, and the last of all, after which
+    the next page begins."""
 
     rows: int
     over: list[MemoryId]
+    ageless: list[MemoryId]
     last: MemoryId | None
 
 
@@ -63,7 +68,8 @@ class Archive:
         )
         rows = await found.fetchall()
         over = [MemoryId(user, session) for user, session, is_over in rows if is_over]
-        return Page(len(rows), over, MemoryId(*rows[-1][:2]) if rows else None)
+        ageless = [MemoryId(user, session) for user, session, is_over in rows if is_over is None]
+        return Page(len(rows), over, ageless, MemoryId(*rows[-1][:2]) if rows else None)
 
     async def put_away(self, connection: Connection, memories: list[MemoryId], now: datetime) -> list[MemoryId]:
         """Those of `memories` that are still there and still over, now archived. Under the locks of their users.
@@ -135,16 +141,26 @@ class Archive:
 async def dimensions_of(url: str, table: str) -> int | None:
     """How many numbers the vectors in `table` have; None where it isn't there, or states no size and has no rows."""
     async with await connect(url) as connection:
-        kind, size = (await columns_of(connection, table)).get("embedding", ("", 0))
-        if kind not in ("vector", "halfvec"):
-            return None
-        if size != -1:
-            return size
-        found = await connection.execute(
-            f"SELECT vector_dims(embedding) FROM {table} WHERE embedding IS NOT NULL LIMIT 1"
-        )
-        row = await found.fetchone()
-        return row[0] if row else None
+        with naming_the_grant(connection):
+            return await _dimensions_of(connection, table)
+
+
+async def _dimensions_of(connection: Connection, table: str) -> int | None:
+    kind, size = (await columns_of(connection, table)).get("embedding", ("", 0))
+    if kind not in ("vector", "halfvec"):
+        return None
+    if size != -1:
+        return size
+    found = await connection.execute(f"SELECT vector_dims(embedding) FROM {table} WHERE embedding IS NOT NULL LIMIT 1")
+    row = await found.fetchone()
+    return row[0] if row else None
+
+
+def checked_table(name: str) -> str:
+    """`name`; ValueError for what is no identifier, and for the name of an archive."""
+    if identifier(name).endswith("_archive"):
+        raise ValueError(f"table must not end in _archive, as what a store has archived does; got {shown(name)}")
+    return name
 
 
 def archive_of(table: str) -> str:
