@@ -328,8 +328,8 @@ def test_decay_in_a_log_has_nobodys_words_and_on_a_terminal_it_has(monkeypatch, 
         result = run("decay")
     assert "ann / s0" in result.stdout
     assert "refund" not in result.output + caplog.text
-    terminal = SimpleNamespace(stdout=SimpleNamespace(isatty=lambda: True))
-    monkeypatch.setattr("tri_memory.cli.sys", terminal)
+    terminal = SimpleNamespace(isatty=lambda: True)
+    monkeypatch.setattr("tri_memory.cli.sys", SimpleNamespace(stdout=terminal, stderr=terminal, stdin=terminal))
     run("decay")
     assert asked == [False, True]
 
