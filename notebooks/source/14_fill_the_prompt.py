@@ -243,8 +243,8 @@ reactions.read()
 weights, scores = Weights(), {"the boots": 0.60, "the gloves": 0.55}
 print(REWARDS)
 for then in ("And is that size in stock?", "No, that's my old size."):
-    signal = implicit("Which size do I wear?", then)
-    weights.learn(["the gloves"], signal)
+    if signal := implicit("Which size do I wear?", then):
+        weights.learn(["the gloves"], signal)
     print(f"{signal:9} {weights.of('the gloves'):.1f}  first: {weights.choose(scores, 1)}")
 weights.forget(["the gloves"])
 print(f"unlearned {weights.of('the gloves'):.1f}  first: {weights.choose(scores, 1)}")
@@ -263,7 +263,7 @@ runs = reactions.learn()
 picture(
     plots.learning(runs),
     alt="Relevance by turn: with right reactions it climbs from 68 to above 90 %, with one in "
-    "ten wrong a little less and later; a coin and the opposite make it fall below no learning.",
+    "ten wrong a little less and later; a coin and the opposite fall below no learning.",
 )
 
 # %%
@@ -353,7 +353,7 @@ claim("C22", measured=injecting.sentence(timed), verdict=injecting.verdict(timed
 # - *By meaning and words* reads up to 1,000 texts; by meaning alone the store reads vectors. That is the gap.
 # - The embedder runs in this process. One behind a network adds its whole answer time to each of these points, and may
 #   take the 200 ms for itself.
-# - A P95 of a quiet machine is a promise to nobody. Yours is in your traces.
+# - One question at a time, on one machine: that is no promise to a thousand users. Your P95 is in your traces (14-3).
 
 # %% [markdown]
 # ## Exercises

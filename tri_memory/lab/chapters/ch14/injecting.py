@@ -29,7 +29,7 @@ from tri_memory.lab.chapters.ch11.tables import drop
 from tri_memory.lab.claims import Outcome
 from tri_memory.lab.datasets import FIRST_DAY
 
-SIZES, QUESTIONS, CLAIMED_MS = (100, 1_000, 4_000), 40, 200.0
+SIZES, QUESTIONS, CLAIMED_MS = (100, 1_000, 4_000), 30, 200.0
 HOW = {"by meaning": False, "by meaning and words": True}
 BUDGET = 2_000
 USER = "one"
@@ -145,8 +145,8 @@ def sentence(table: pd.DataFrame) -> str:
     small = table[table.memories == table.memories.min()].p95.max()
     return (
         f"P95 is at most {small:.0f} ms with {table.memories.min():,} memories, and at most {worst.p95:.0f} ms with up "
-        f"to {table.memories.max():,} ({worst.how}, {worst.engine}); on this machine, one question at a time, with an "
-        "embedder in the same process."
+        f"to {table.memories.max():,} ({worst.how}, {worst.engine}); {QUESTIONS} questions each, one at a time, on this "
+        "machine, with an embedder in the same process."
     )
 
 
