@@ -233,4 +233,5 @@ async def test_the_hunt_finds_a_text_in_every_kind_of_key_and_in_a_keys_name(val
         await client.xadd("stream", {"f": "needle"})
         await client.set("other", "hay")
     assert (await hunt_redis(url, ["needle"]))["keys"] == 8
+    assert (await hunt_redis(url, ["needle"], match="h*"))["keys"] == 2
     assert await hunt_redis(url, ["nothing"]) == {}

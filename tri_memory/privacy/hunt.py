@@ -33,15 +33,15 @@ async def hunt_postgres(url: str, canaries: Iterable[str]) -> dict[str, int]:
     return found
 
 
-async def hunt_redis(url: str, canaries: Iterable[str]) -> dict[str, int]:
+async def hunt_redis(url: str, canaries: Iterable[str], *, match: str = "*") -> dict[str, int]:
     """{"keys": …, "slowlog": …}: in how many keys, their names included, and in how many slow commands one of the texts
-    stands; {} where in none."""
+    stands; {} where in none. `match` is a glob for the names of the keys that are looked into."""
     texts = [require_text("a canary", each).encode() for each in canaries]
     found = {"keys": 0, "slowlog": 0}
     clients = ClientPerLoop(url)
     try:
         async with Connected(clients) as client:
-            async for key in client.scan_iter(count=1_000):
+            async for key in client.scan_iter(match=match, count=1_000):
                 whole = [key, *await _values(client, key)]
                 found["keys"] += any(text in each for text in texts for each in whole)
             for slow in await client.slowlog_get(-1):
