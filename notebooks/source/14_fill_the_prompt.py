@@ -343,7 +343,7 @@ print(f"PostgreSQL by way of: {server.how}")
 timed = await injecting.times(server.url)
 picture(
     plots.injection(timed),
-    alt="P50 and P95 rise with the number of memories; by words they rise more than by meaning.",
+    alt="P50 and P95 rise with the number of memories, and more with words than without.",
 )
 
 # %%
@@ -370,7 +370,8 @@ def pack(system: str, memories: list[str], question: str, budget: int, count):
 
     Lines: the system text, the memories that fit, the question. `memories` come best first,
     and the longest beginning of them that fits goes in: the best first, the second best last,
-    and so on inwards. `left_out` has the others, best first. System text and question always go in.
+    and so on inwards. `left_out` has the others, best first. System text and question always
+    go in.
     """
     raise NotImplementedError
 
@@ -381,7 +382,8 @@ def pack(system: str, memories: list[str], question: str, budget: int, count):
 
     Lines: the system text, the memories that fit, the question. `memories` come best first,
     and the longest beginning of them that fits goes in: the best first, the second best last,
-    and so on inwards. `left_out` has the others, best first. System text and question always go in.
+    and so on inwards. `left_out` has the others, best first. System text and question always
+    go in.
     """
     room = budget - count(system) - count(question)
     fitting = 0
@@ -404,7 +406,7 @@ about("14-2")
 
 # %% tags=["stub"]
 def reward(asked: str, then: str, memories: list[str]) -> float:
-    """What the message `then` is worth for the memories in the prompt when `asked` was answered.
+    """What the message `then` says about the memories that were there when `asked` was answered.
 
     Asks on: 0.1. Changes the subject: -0.1. Asks the same again, without a new word: -0.1.
     Corrects: -0.2. Thanks, a statement, nothing: 0. Without memories: 0, whatever is said.
@@ -418,7 +420,7 @@ from tri_memory.agent.matching import terms
 
 
 def reward(asked: str, then: str, memories: list[str]) -> float:
-    """What the message `then` is worth for the memories in the prompt when `asked` was answered.
+    """What the message `then` says about the memories that were there when `asked` was answered.
 
     Asks on: 0.1. Changes the subject: -0.1. Asks the same again, without a new word: -0.1.
     Corrects: -0.2. Thanks, a statement, nothing: 0. Without memories: 0, whatever is said.

@@ -145,8 +145,8 @@ def sentence(table: pd.DataFrame) -> str:
     small = table[table.memories == table.memories.min()].p95.max()
     return (
         f"P95 is at most {small:.0f} ms with {table.memories.min():,} memories, and at most {worst.p95:.0f} ms with up "
-        f"to {table.memories.max():,} ({worst.how}, {worst.engine}); {QUESTIONS} questions each, one at a time, on this "
-        "machine, with an embedder in the same process."
+        f"to {table.memories.max():,} ({worst.how}, {worst.engine}); {QUESTIONS} questions each, one at a time, on "
+        "this machine, with an embedder in the same process."
     )
 
 
