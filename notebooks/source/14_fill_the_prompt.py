@@ -406,7 +406,7 @@ about("14-2")
 
 # %% tags=["stub"]
 def reward(asked: str, then: str, memories: list[str]) -> float:
-    """What the message `then` says about the memories that were there when `asked` was answered.
+    """What the message `then` says about the memories in the prompt that answered `asked`.
 
     Asks on: 0.1. Changes the subject: -0.1. Asks the same again, without a new word: -0.1.
     Corrects: -0.2. Thanks, a statement, nothing: 0. Without memories: 0, whatever is said.
@@ -420,7 +420,7 @@ from tri_memory.agent.matching import terms
 
 
 def reward(asked: str, then: str, memories: list[str]) -> float:
-    """What the message `then` says about the memories that were there when `asked` was answered.
+    """What the message `then` says about the memories in the prompt that answered `asked`.
 
     Asks on: 0.1. Changes the subject: -0.1. Asks the same again, without a new word: -0.1.
     Corrects: -0.2. Thanks, a statement, nothing: 0. Without memories: 0, whatever is said.
