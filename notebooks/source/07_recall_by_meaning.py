@@ -270,8 +270,8 @@ claim("C20", measured=kong.sentence(), verdict=kong.verdict())
 # %% [markdown]
 # - *extra* is the first column minus the second, minus what the same subtraction gives for 冷气机. What the words bring along
 #   otherwise falls out.
-# - The shared character counts, most for a word without a sentence around it. It doesn't make 空调 a meal: words for eating
-#   without 空 are about as near as 空腹.
+# - The shared character counts, most for a word without a sentence around it. It doesn't make 空调 a meal: 空腹 is little
+#   nearer than words for eating without 空, and far from where the two words for the machine are.
 # - *hashing* has nothing but the characters to go by. The sentence encoder is moved less, and hardly inside a sentence.
 # - One character, one machine, one embedder. Another character may do more.
 

@@ -322,10 +322,11 @@ answers = resolution.shares(await resolution.ask())
 answers.round(0)
 
 # %%
+judging = resolution.gate_ms()
 claim(
     "C11",
-    measured=resolution.sentence(answers, resolution.gate_ms()),
-    verdict=resolution.verdict(answers),
+    measured=resolution.sentence(answers, judging),
+    verdict=resolution.verdict(answers, judging),
 )
 
 # %% [markdown]

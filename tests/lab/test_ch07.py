@@ -258,14 +258,6 @@ def test_an_embedder_of_characters_only_sees_what_is_shared():
     assert kong.extra(table).extra[kong.WORD] > 0.1
 
 
-def test_the_verdict_on_c20_follows_the_measurement(monkeypatch):
-    table = kong.measure()
-    monkeypatch.setattr(kong, "measure", lambda: table.assign(extra=0.0))
-    assert kong.verdict() == "fails"
-    monkeypatch.setattr(kong, "measure", lambda: table.assign(extra=0.4, ac_word=0.95))
-    assert kong.verdict() == "holds"
-
-
 def test_the_four_columns_of_the_character_plot_are_told_apart():
     figure = kong.plot(kong.measure())
     assert [ax.get_title(loc="left") for ax in figure.axes] == ["Single words", "Short sentences"]

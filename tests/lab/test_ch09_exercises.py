@@ -91,29 +91,49 @@ def ttl_of_the_longest(times, share):
     return max((b - a).total_seconds() for a, b in pairwise(sorted(times)))
 
 
-async def night_looking_first(store, hold):
-    done = set((await store.fade()).archived)
-    for user in {user for user, _ in hold}:
-        for one in await store.archived(user):
-            if (user, one.session_id) in hold:
-                await store.restore(user, one.session_id)
-    return sorted(tuple(pair) for pair in done if tuple(pair) not in hold)
+async def kept_awake(store, pair):
+    if not await store.restore(*pair):
+        for _ in range(2):
+            await store.use(*pair)
 
 
-async def night_asking_dry(store, hold):
-    over = set((await store.fade(dry_run=True)).archived) - hold
-    await store.fade()
+async def night_lifting_what_would_go(store, hold):
+    for pair in hold:
+        await store.restore(*pair)
+    for pair in set((await store.fade(dry_run=True)).archived) & hold:
+        while pair in (await store.fade(dry_run=True)).archived:
+            await store.use(*pair)
+    return [tuple(pair) for pair in (await store.fade()).archived]
+
+
+async def night_with_ten_uses(store, hold):
     for pair in sorted(hold):
         await store.restore(*pair)
-    return sorted(over)
+        for _ in range(10):
+            await store.use(*pair)
+    done = await store.fade()
+    return sorted(set(done.archived) - hold)
 
 
-async def night_restoring_its_own_only(store, hold):
+async def night_restoring_afterwards(store, hold):
     faded = await store.fade()
-    for pair in faded.archived:
-        if pair in hold:
-            await store.restore(*pair)
+    for pair in hold:
+        await store.restore(*pair)
     return sorted(set(faded.archived) - hold)
+
+
+async def night_with_one_use(store, hold):
+    for pair in hold:
+        if not await store.restore(*pair):
+            await store.use(*pair)
+    return sorted((await store.fade()).archived)
+
+
+async def night_of_uses_only(store, hold):
+    for pair in hold:
+        for _ in range(2):
+            await store.use(*pair)
+    return sorted((await store.fade()).archived)
 
 
 async def night_without_hold(store, hold):
@@ -125,41 +145,38 @@ async def night_only_dry(store, hold):
 
 
 async def night_with_the_held_in_the_list(store, hold):
-    faded = await store.fade()
     for pair in hold:
-        await store.restore(*pair)
-    return sorted(faded.archived)
+        await kept_awake(store, pair)
+    return sorted([*(await store.fade()).archived, *hold])
 
 
 async def night_of_the_whole_archive(store, hold):
-    await store.fade()
     for pair in hold:
-        await store.restore(*pair)
+        await kept_awake(store, pair)
+    await store.fade()
     users = {user for user, _ in hold}
     return sorted([(user, one.session_id) for user in users for one in await store.archived(user)])
 
 
 async def night_backwards(store, hold):
-    faded = await store.fade()
     for pair in hold:
-        await store.restore(*pair)
-    return sorted(set(faded.archived) - hold, reverse=True)
+        await kept_awake(store, pair)
+    return sorted((await store.fade()).archived, reverse=True)
 
 
 async def night_that_deletes(store, hold):
-    faded = await store.fade()
     for pair in hold:
-        await store.restore(*pair)
-    for user, _ in set(faded.archived) - hold:
+        await kept_awake(store, pair)
+    done = (await store.fade()).archived
+    for user, _ in done:
         await store.forget(user)
-    return sorted(set(faded.archived) - hold)
+    return sorted(done)
 
 
 async def night_counting(store, hold):
-    faded = await store.fade()
     for pair in hold:
-        await store.restore(*pair)
-    return len(faded.archived)
+        await kept_awake(store, pair)
+    return len((await store.fade()).archived)
 
 
 def test_exercise_09_1_is_proved():
@@ -184,7 +201,7 @@ def test_exercise_09_2_is_proved():
         right=[ttl_by_counting],
         wrong={
             ttl_of_the_thumb: "1.5 times the median",
-            ttl_unsorted: "they need not",
+            ttl_unsorted: "several processes write one log",
             ttl_without_days: "The days are lost",
             ttl_one_too_short: "Too short",
             ttl_of_the_longest: "Longer than it need be",
@@ -195,9 +212,10 @@ def test_exercise_09_2_is_proved():
 def test_exercise_09_3_is_proved():
     assert_proved(
         "09-3",
-        right=[night_looking_first, night_asking_dry],
+        right=[night_lifting_what_would_go, night_with_ten_uses],
         wrong={
-            night_restoring_its_own_only: "was then killed",
+            night_restoring_afterwards: "On hold, archived and brought back",
+            night_of_uses_only: "was then killed",
             night_without_hold: "On hold and still in the archive",
             night_only_dry: "recalled all the same",
             night_with_the_held_in_the_list: "stands in the returned list",
@@ -209,10 +227,16 @@ def test_exercise_09_3_is_proved():
     )
 
 
+def test_one_use_is_too_few_for_what_lies_on_the_floor():
+    verdict = check("09-3", night_with_one_use)
+    assert not verdict.passed
+    assert "On hold and still in the archive" in verdict.message
+
+
 def test_an_answer_that_is_right_in_memory_alone_is_told_on_which_engine_it_fails():
     async def right_in_memory(store, hold):
         if type(store).__name__ == "InMemoryEpisodicStore":
-            return await night_looking_first(store, hold)
+            return await night_with_ten_uses(store, hold)
         return await night_without_hold(store, hold)
 
     ways = [row.way for row in engines.describe() if row.kind == "PostgreSQL" and row.available and row.way != "url"]

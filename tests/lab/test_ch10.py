@@ -394,13 +394,6 @@ def shares_of(embedder, low, high):
     return pd.DataFrame([("English", embedder, 54, 73, 19, low, high, 60, 50)], columns=columns)
 
 
-def test_the_verdict_follows_the_embedder_that_the_number_belongs_to():
-    assert resolution.verdict(shares_of(MINILM, 5, 30)) == "holds"
-    assert resolution.verdict(shares_of(MINILM, -30, -5)) == "fails"
-    assert resolution.verdict(shares_of(MINILM, -5, 5)) == "depends"
-    assert resolution.verdict(shares_of(USE, -30, -5)) == "cannot be tested here"
-
-
 def test_the_sentence_says_what_was_measured_and_whether_minilm_was():
     said = resolution.sentence(shares_of(USE, 5, 30), 0.05)
     assert "54 % right without a gate, 73 % with 0.65 (+19 points, +5 to +30)" in said

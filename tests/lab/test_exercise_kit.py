@@ -56,6 +56,13 @@ def test_hints_come_one_after_the_other_and_the_last_one_stays():
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
+def test_the_last_hint_of_every_exercise_points_to_the_answer_and_the_others_do_not(chapter):
+    for task in exercises_of(chapter):
+        said = [f"reveal('{task.id}')" in repr(hint(task.id, step)) for step in (1, 2, 3)]
+        assert said == [False, False, True]
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
 def test_reveal_shows_the_solution_and_about_its_difficulty(chapter):
     for task in exercises_of(chapter):
         assert "raise NotImplementedError" not in repr(reveal(task.id))

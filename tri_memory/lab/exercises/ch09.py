@@ -87,7 +87,8 @@ def _days(uses: list[Use]) -> str:
     dots=2,
     minutes=10,
     hints=(
-        "Put the times in order first. A gap is the difference of neighbours, in seconds, days included.",
+        "Put the times in order first: several processes write one log, each when it gets round to it. A gap is the "
+        "difference of neighbours in time, in seconds, days included.",
         "Sort the gaps. The TTL is one of them: the first that, with all smaller ones, makes up the share.",
         "gaps = sorted((b - a).total_seconds() for a, b in pairwise(sorted(times))); "
         "the first gap with i / len(gaps) >= share, i counted from 1.",
@@ -116,7 +117,10 @@ def _judge_ttl(
         return
     what = f"{len(gaps)} gaps, share {share:.0%}: the TTL is {expected:,.0f} s, yours {found:,.0f} s."
     if math.isclose(in_order, expected):
-        raise Wrong(f"Right when the times come in order, and they need not. {what}")
+        raise Wrong(
+            "Right when the times come in order, and they need not: several processes write one log. Unsorted, a "
+            f"difference is between any two messages, and no gap. {what}"
+        )
     if expected >= 86_400 > found:
         raise Wrong(f"The days are lost: `.seconds` of a timedelta leaves them out. {what}")
     middle = (ordered[(len(gaps) - 1) // 2] + ordered[len(gaps) // 2]) / 2
@@ -134,10 +138,12 @@ def _judge_ttl(
     dots=3,
     minutes=15,
     hints=(
-        "fade() says what this run archived. What is on hold may have been archived by an earlier run that died.",
-        "Try to restore each memory on hold, whoever archived it. restore returns False where there is nothing to do.",
-        "faded = await store.fade(); for user, session in hold: await store.restore(user, session); "
-        "return sorted(set(faded.archived) - hold).",
+        "fade() takes whatever weighs less than 0.5. So what is on hold has to weigh enough before fade() runs, and "
+        "what an earlier run archived has to come back.",
+        "restore brings back what sleeps, at 1.0, and returns False where nothing sleeps. There a use adds 0.1, and no "
+        "memory weighs less than 0.3.",
+        "for pair in hold: if not await store.restore(*pair): await store.use(*pair), and once more. Then faded = "
+        "await store.fade(), and return list(faded.archived), which is sorted and has nothing on hold.",
     ),
 )
 def nightly(function: Callable[[Any, set[tuple[str, str]]], Awaitable[Any]], rng: random.Random) -> None:

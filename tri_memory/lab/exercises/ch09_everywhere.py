@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 from uuid import uuid4
@@ -13,7 +14,7 @@ import numpy as np
 
 from tri_memory.blocking_calls import run
 from tri_memory.contracts import EpisodicRecord
-from tri_memory.episodic.fading import FadingStore
+from tri_memory.episodic.fading import Faded, FadingStore
 from tri_memory.episodic.memory import InMemoryEpisodicStore
 from tri_memory.lab import servers
 from tri_memory.lab.exercises.kit import Wrong
@@ -57,15 +58,44 @@ async def _hold(nightly: Nightly, store: FadingStore, rng: random.Random) -> Non
         hold = {(user, f"{OVER[rng.randrange(len(OVER))]} days") for user in users} | {(users[0], "5 days")}
         if killed:
             await store.fade()
-        returned = await nightly(store, set(hold))
+        async with _watched(store, hold):
+            returned = await nightly(store, set(hold))
         await _judge_state(store, users, over - hold, hold, killed)
         _judge_return(returned, [] if killed else sorted(over - hold), over & hold)
-        again = await nightly(store, set(hold))
+        async with _watched(store, hold):
+            again = await nightly(store, set(hold))
         if again != []:
             raise Wrong(f"The second run of the same night returns {len(again)} memories, and it archived none.")
         await _judge_state(store, users, over - hold, hold, killed)
         for user in users:
             await store.forget(user)
+
+
+@asynccontextmanager
+async def _watched(store: FadingStore, hold: set[Pair]) -> AsyncIterator[None]:
+    """Wrong where a memory on hold went through the archive, also if it was brought back at once."""
+    went, fade = set[Pair](), store.fade
+
+    async def noted(*, dry_run: bool = False) -> Faded:
+        done = await fade(dry_run=dry_run)
+        went.update(() if dry_run else hold.intersection(done.archived))
+        return done
+
+    store.fade = noted  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        del store.fade
+    active = {pair for pair in went if pair not in await _sleeping(store, {user for user, _ in went})}
+    if active:
+        raise Wrong(
+            f"On hold, archived and brought back: {_sessions(active)}. Who asks in between doesn't find it, and a run "
+            "that is killed there leaves it asleep. It has to weigh enough before fade() runs."
+        )
+
+
+async def _sleeping(store: FadingStore, users: set[str]) -> set[Pair]:
+    return {(user, one.session_id) for user in users for one in await store.archived(user)}
 
 
 async def _remember(store: FadingStore, user: str, rng: random.Random) -> list[Pair]:
@@ -81,7 +111,7 @@ async def _remember(store: FadingStore, user: str, rng: random.Random) -> list[P
 async def _judge_state(store: FadingStore, users: list[str], gone: set[Pair], hold: set[Pair], killed: bool) -> None:
     query = np.full(DIMENSIONS, 1.0, np.float32)
     active = {(user, one.session_id) for user in users for one in await store.recall(query, 100, user_id=user)}
-    archived = {(user, one.session_id) for user in users for one in await store.archived(user)}
+    archived = await _sleeping(store, set(users))
     before = "An earlier run had archived and was then killed. " if killed else ""
     if lost := _sessions(set.union(gone, hold) - active - archived):
         raise Wrong(f"Neither recalled nor archived any more: {lost}. An archive keeps what it takes.")

@@ -127,7 +127,8 @@ def hint(id: str, step: int | None = None) -> Card:
         step = _registry.hints_given[id] = min(_registry.hints_given.get(id, 0) + 1, 3)
     if step not in (1, 2, 3):
         raise ValueError(f"step must be 1, 2 or 3; got {step!r}")
-    return text_card(f"Hint {step} of 3 · {id}", task.hints[step - 1])
+    way_out = f" Still stuck? reveal({id!r}) shows one right answer." if step == 3 else ""
+    return text_card(f"Hint {step} of 3 · {id}", task.hints[step - 1] + way_out)
 
 
 def reveal(id: str) -> Card:

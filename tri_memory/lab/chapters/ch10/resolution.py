@@ -29,6 +29,7 @@ from tri_memory.recall.calibration import HISTORIC, Threshold
 from tri_memory.recall.gate import Candidate, Gate
 
 CLAIMED = (0.54, 0.73)
+CLAIMED_MS = 87
 GATES = {"no gate": -math.inf, "gate at 0.65": HISTORIC.value}
 
 
@@ -138,13 +139,20 @@ def sentence(found: pd.DataFrame, judging_ms: float) -> str:
     return f"{'; '.join(parts)}. Judging 30 candidates takes {judging_ms:.3f} ms.{its_own}"
 
 
-def verdict(found: pd.DataFrame) -> Outcome:
-    """By the embedder that 0.65 belongs to: `holds` where the change is clearly a gain, `fails` where it is clearly a
-    loss, `depends` between. Without that embedder the number can't be tested, whatever it does to others."""
+def verdict(found: pd.DataFrame, judging_ms: float) -> Outcome:
+    """By the embedder that 0.65 belongs to; without it the number can't be tested, whatever it does to others.
+
+    `holds` where right answers clearly rise, the claimed 19 points lie within reach of the interval, and judging takes
+    no longer than claimed. `fails` where no rise is sure and the claimed one is out of reach. `depends` between: a
+    smaller rise than claimed, say, or too wide an interval to tell.
+    """
     its = _of_minilm(found)
     if its is None:
         return "cannot be tested here"
-    return "holds" if its.low > 0 else "fails" if its.high < 0 else "depends"
+    rises, reaches = its.low > 0, its.high >= 100 * (CLAIMED[1] - CLAIMED[0])
+    if rises and reaches and judging_ms <= CLAIMED_MS:
+        return "holds"
+    return "depends" if rises or reaches else "fails"
 
 
 def _of_minilm(found: pd.DataFrame) -> pd.Series | None:
