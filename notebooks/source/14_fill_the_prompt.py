@@ -52,7 +52,7 @@ for id in ("en-coach-q20", "zh-device-q08"):  # the second: how do I like to be 
 # - "My instructions say" (给我的说明里写着): a fence that lost an end is no fence. What a user once said now speaks as the
 #   application.
 #
-# All questions of twelve people, by where the answer is to be found. In per cent: is it still in the prompt?
+# All answerable questions of twelve people, by where the answer is to be found. In per cent: is it still in the prompt?
 
 # %%
 failing.still_in().round(0)
@@ -181,10 +181,10 @@ talking.as_table(traces)
 talking.view_panel()
 
 # %% [markdown]
-# - A filled dot was in the prompt. The last column is the reason, whichever it was. A preference store keeps no time that
-#   it could show.
-# - Choose the gift. Nothing that is remembered is about gifts, and the prompt is full all the same: recall always brings
-#   something (10). Look at the cosines.
+# - A filled dot was in the prompt. The last column is the reason, whichever it was. Preferences have no date:
+#   their contract (06) gives none.
+# - Choose the gift. No memory answers that, and the prompt is full all the same: recall always brings something (10). Look
+#   at the cosines.
 # - Lower the budget to 150, and read what is left out first, and why.
 #
 # ### Is that still right?
@@ -273,7 +273,7 @@ reactions.table(runs)
 claim("C19", measured=reactions.sentence(runs), verdict=reactions.verdict(runs))
 
 # %% [markdown]
-# - The last column counts turns *of one user*. Most users never have so many.
+# - The last column counts turns *of one user*. Nobody in the kit has so many in half a year.
 # - A coin does not cancel out. Its weights wander, and a weight that wanders drowns the score, which knew something.
 # - *The opposite* is no villain. It is a user who asks on because the answer was bad. The log looks like success.
 
@@ -303,7 +303,7 @@ better, worse = measure.turned(table, 600, 2_400)
 print(f"from 600 to 2,400 tokens: {better} answers became right, {worse} wrong")
 
 # %% [markdown]
-# - What is *in* climbs to the end, what is *said* doesn't. Beyond the bend the bill grows and nothing else.
+# - What is *in* climbs to the end, what is *said* doesn't. Beyond the bend the bill grows, and hardly anything else.
 # - The bend is that of this model and these people, who have five visits. Draw your own (15) before you buy a window.
 #
 # ### Whose share
@@ -324,10 +324,11 @@ picture(
 #
 # - Each share wins its own column and pays in another. *Conversation first* wins what was said today, and loses nearly
 #   all else.
-# - The last column depends on what these authors asked. Ten more questions about today, and another row wins it.
+# - The last column is the mean of the others, weighted by how many questions of each kind the authors wrote. Your users
+#   ask others, and then another row may win it.
 # - *As shipped* wins no column alone. It is there so that no layer loses everything: a reason while nobody knows what will
 #   be asked, and none afterwards.
-# - With the larger budgets of the picture above, all rows meet. Shares matter where tokens are short.
+# - Once everything fits, all rows are the same. Shares matter where tokens are short.
 
 # %% [markdown]
 # ### How many milliseconds
@@ -490,7 +491,7 @@ quiz("14")
 # - One budget and a share a layer: never over, the best at the edges, a reason for whatever is missing (14-1).
 # - A record of each turn says what was used, and a view says it to the user. Used is not useful (14-3).
 # - The next message teaches, slowly; read the wrong way round, it teaches the wrong thing (14-2).
-# - Answers stop coming long before the budget is full, and each share wins its own kind of question.
+# - The model's answers stop getting better long before everything is in, and each share wins its own kind of question.
 #
 # **Claims tested here**: C19, C22. **What breaks this idea**: an estimate that is far off, a memory told in other words,
 # and users whose next message doesn't mean what a rule takes it for.
