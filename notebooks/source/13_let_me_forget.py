@@ -25,6 +25,7 @@ from tri_memory.lab import servers
 from tri_memory.lab.claims import claim
 from tri_memory.lab.exercises import about, check, hint, quiz, reveal
 from tri_memory.lab.plots import picture
+from tri_memory.privacy.consent import Consent
 from tri_memory.privacy.pseudonyms import Pseudonyms
 from tri_memory.privacy.tombstones import InMemoryTombstones
 
@@ -88,8 +89,7 @@ print(
 )
 print("again, with a space:", names.of("BX-2207 ", user_id="ann") == stored)
 print("another user:       ", names.of("BX-2207", user_id="bob") == stored)
-rotated = Pseudonyms(secrets.token_bytes(64), previous=[])
-print("another key:        ", stored in rotated.candidates("BX-2207", user_id="ann"))
+print("another key:        ", guess.of("BX-2207", user_id="ann") == stored)
 
 # %% [markdown]
 # - Same user, same id, same name. Two users who share a case don't show it.
@@ -114,7 +114,7 @@ print("written now as the old one:", candidates[0] == stored)
 # anything but a clear yes is no.
 
 # %%
-print(answers.Consent().ask("订单ZB-2207", user_id="zh-shop-01", session_id="s1").text)
+print(Consent().ask("订单ZB-2207", user_id="zh-shop-01", session_id="s1").text)
 for language in ("en", "zh"):
     for answer, taken in answers.judged(language).itertuples(index=False):
         print(f"  {taken:3}  {answer}")
@@ -153,13 +153,8 @@ forgot.receipt
 # %%
 print(f"forgotten once more: {forgot.again.erased} erased, ok {forgot.again.ok}")
 for entry in forgot.audit:
-    print(
-        entry.number,
-        entry.who,
-        entry.what,
-        entry.whom[:14],
-        sum(entry.counts.values()),
-    )
+    count = sum(entry.counts.values())
+    print(f"{entry.number} {entry.who}: {entry.what} {entry.whom[:14]}… {count} entries")
 print("a line of the log:", forgot.log)
 
 # %% [markdown]
@@ -250,7 +245,7 @@ claim("C18", measured=timing.sentence(timed), verdict=timing.verdict(timed))
 
 # %% [markdown]
 # - Postgres needs one statement, however many rows there are. Redis is told of each session by itself.
-# - 47 s is what it takes when each record is a request to a slow service. It says something about that service.
+# - 47 s is what it takes when each record is a request to a slow service, or when very many others are in the way.
 #
 # **Where the winner stops winning.** The right picture: sessions have no index by user, so all of everybody's are listed to
 # find these. A user with one session waits for two thousand others. And the scrub, which is not in these times, rewrites
@@ -396,4 +391,4 @@ quiz("13")
 # **Claim tested here**: C18. **What breaks this idea**: a place that nobody told `forget_user` of. It can't be in the
 # receipt, so the list of places is what to review.
 #
-# Next in the series: 14 Fill the prompt, which asks how much of each layer goes in.
+# Next in the series: [14 Fill the prompt](14_fill_the_prompt.ipynb), which asks how much of each layer goes in.

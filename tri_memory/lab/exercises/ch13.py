@@ -91,7 +91,6 @@ def _judge_borders(function: Pseudonym, key: bytes) -> None:
         (("ann|1", "23"), ("ann", "1|23")),
         (("ann-1", "23"), ("ann", "1-23")),
         (("ann 1", "23"), ("ann", "1 23")),
-        (("ann\0" + "1", "23"), ("ann", "1\0" + "23")),
     ):
         if _name(function, raw, user, key) == _name(function, next_raw, next_user, key):
             raise Wrong(

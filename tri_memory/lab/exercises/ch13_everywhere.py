@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
 from tri_memory.blocking_calls import run
-from tri_memory.contracts import PreferenceStore
+from tri_memory.contracts import ChatTurn, PreferenceStore, SessionStore
 from tri_memory.entity.memory import InMemoryUserMemoryStore
 from tri_memory.entity.records import Forgotten, UserMemoryStore
 from tri_memory.lab import servers
 from tri_memory.lab.exercises.kit import Wrong
 from tri_memory.preference.memory import InMemoryPreferenceStore
+from tri_memory.privacy.forgettable import Sessions
 from tri_memory.privacy.tombstones import InMemoryTombstones
+from tri_memory.session.memory import InMemorySessionStore
 
 LIMIT_S = 30  # for one answer on one engine
 SLOW_S = 0.15  # a write that takes its time
@@ -26,23 +29,37 @@ ForgetAll = Callable[..., Awaitable[dict[str, int]]]
 def everywhere(answer: ForgetAll, rng: random.Random) -> None:
     """Memory first, so that an empty stub starts no server; then each server. Wrong names the engine."""
     seed = rng.randrange(1 << 30)
-    run(_bounded("memory", answer, InMemoryPreferenceStore(), InMemoryUserMemoryStore(), seed))
+    memory = _Stores(InMemoryPreferenceStore(), InMemoryUserMemoryStore(), InMemorySessionStore())
+    run(_bounded("memory", answer, memory, seed))
     preferences, records = servers.every_preference_store(), servers.every_user_memory_store()
+    sessions = servers.every_session_store()
     try:
         for engine in preferences:
             if engine != "memory":
-                run(_bounded(engine, answer, preferences[engine], records[engine], seed))
+                stores = _Stores(preferences[engine], records[engine], sessions.get(engine))
+                run(_bounded(engine, answer, stores, seed))
     finally:
-        for store in (*preferences.values(), *records.values()):
+        for store in (*preferences.values(), *records.values(), *sessions.values()):
             if close := getattr(store, "close", None):
                 run(close())
 
 
-async def _bounded(
-    engine: str, answer: ForgetAll, preferences: PreferenceStore, records: UserMemoryStore, seed: int
-) -> None:
+@dataclass
+class _Stores:
+    """Of one engine; the sessions are None where this machine has no such Redis."""
+
+    preferences: PreferenceStore
+    records: UserMemoryStore
+    sessions: SessionStore | None
+
+    def named(self) -> dict[str, Any]:
+        named: dict[str, Any] = {"preferences": self.preferences, "records": self.records}
+        return named if self.sessions is None else named | {"sessions": Sessions(self.sessions)}
+
+
+async def _bounded(engine: str, answer: ForgetAll, stores: _Stores, seed: int) -> None:
     try:
-        await asyncio.wait_for(_hold(answer, preferences, records, random.Random(seed)), LIMIT_S)
+        await asyncio.wait_for(_hold(answer, stores, random.Random(seed)), LIMIT_S)
     except Wrong as wrong:
         raise Wrong(f"{wrong} (engine: {engine})") from None
     except TimeoutError:
@@ -87,57 +104,67 @@ class _Writers:
                 return
 
 
-async def _hold(answer: ForgetAll, preferences: PreferenceStore, records: UserMemoryStore, rng: random.Random) -> None:
+async def _hold(answer: ForgetAll, stores: _Stores, rng: random.Random) -> None:
     ann, bob = (f"exercise-{uuid4().hex}" for _ in range(2))
-    tombstones = InMemoryTombstones()
-    writers = _Writers(preferences, tombstones, ann)
-    count = rng.randrange(2, 6)
+    tombstones, count = InMemoryTombstones(), rng.randrange(2, 6)
+    writers = _Writers(stores.preferences, tombstones, ann)
     try:
         for user in (ann, bob):
-            for number in range(count):
-                await preferences.set(user, f"key {number}", "BX-220719")
-            await records.put(user, "case", "BX-220719", {"said": "对花生过敏"})
+            await _plant(stores, user, count)
         await writers.begin("running")
-        stores = {name: _Watched(store, writers.in_the_midst) for name, store in _named(preferences, records)}
-        counts = await answer(ann, stores, tombstones)
+        watched = {name: _Watched(store, writers.in_the_midst) for name, store in stores.named().items()}
+        counts = await answer(ann, watched, tombstones)
         running = await tombstones.under_way(ann)
         await asyncio.gather(*writers.tasks)
-        await _judge(preferences, records, ann, bob, count)
+        await _judge(stores, ann, bob, count)
         if running:
             raise Wrong("It returned while a write was still under way: `drained` waits for it.")
-        await _judge_counts(counts, count)
+        _judge_counts(counts, dict.fromkeys(watched, 1) | {"preferences": count + 1})
         await _judge_door(tombstones, ann)
     finally:
         await asyncio.gather(*writers.tasks, return_exceptions=True)
         for user in (ann, bob):
-            await preferences.forget(user)
-            await records.forget(user)
+            for store in stores.named().values():
+                await store.forget(user)
 
 
-def _named(preferences: PreferenceStore, records: UserMemoryStore) -> list[tuple[str, Any]]:
-    return [("preferences", preferences), ("records", records)]
+async def _plant(stores: _Stores, user: str, count: int) -> None:
+    for number in range(count):
+        await stores.preferences.set(user, f"key {number}", "BX-220719")
+    await stores.records.put(user, "case", "BX-220719", {"said": "对花生过敏"})
+    if stores.sessions is not None:
+        await stores.sessions.append(f"{user}/s1", ChatTurn("user", "BX-220719，我对花生过敏。"))
 
 
-async def _judge(preferences: PreferenceStore, records: UserMemoryStore, ann: str, bob: str, count: int) -> None:
-    left = await preferences.all(ann)
+async def _judge(stores: _Stores, ann: str, bob: str, count: int) -> None:
+    left = await stores.preferences.all(ann)
     if "in the midst" in left:
         raise Wrong("A write began while you were deleting, and stayed: delete inside `closed`, which refuses it.")
     if "running" in left:
         raise Wrong("The write that was running when you began stands there now: wait for it, and delete after that.")
-    if left:
-        raise Wrong(f"{len(left)} preferences were not forgotten.")
-    if await records.find(ann):
-        raise Wrong("The records were not forgotten: every store has to, and not the first alone.")
-    if len(await preferences.all(bob)) != count or not await records.find(bob):
-        raise Wrong("Another user's entries are gone, too.")
+    for name, store in stores.named().items():
+        if found := await _found_in(name, store, ann):
+            raise Wrong(f"{found} of {name} were not forgotten: each store of `stores` has to.")
+        expected = count if name == "preferences" else 1
+        if await _found_in(name, store, bob) != expected:
+            raise Wrong(f"Another user's {name} are gone, too.")
 
 
-async def _judge_counts(counts: object, count: int) -> None:
+async def _found_in(name: str, store: Any, user: str) -> int:
+    """How many entries of this user a store has."""
+    if name == "preferences":
+        return len(await store.all(user))
+    if name == "records":
+        return len(await store.find(user))
+    return int(await store.find(user, ""))
+
+
+def _judge_counts(counts: object, expected: dict[str, int]) -> None:
     if not isinstance(counts, dict):
         raise Wrong(f"It should return the counts by store, such as {{'preferences': 3}}; it returned {counts!r}.")
-    if counts.get("records") != 1 or counts.get("preferences") != count + 1:
+    if counts != expected:
         raise Wrong(
-            f"{count} preferences, the one that was running, and 1 record were erased; it says {counts}. What was "
+            f"These were erased, the one that was being written among them: {expected}. It says {counts}. What was "
             "deleted at a first try counts as well."
         )
 

@@ -21,6 +21,7 @@ from tri_memory.privacy.forget import Stores, forget_user
 CLAIMED, CLAIMED_S = 127, 47.0
 SIZES, REPEATS = (10, CLAIMED, 1_000), 3
 OTHERS = (0, 500, 2_000)
+MANY = 1_000_000  # sessions that a large service keeps
 MEMORY, REDIS, POSTGRES, ONE_BY_ONE = ENGINES = ("memory", "Redis", "Postgres", "Postgres, one by one")
 USER = "zh-shop-01"
 
@@ -160,14 +161,27 @@ def sentence(its: Timed) -> str:
     """What was measured, for the claim."""
     said = ", ".join(f"{engine} {1e3 * its.median(engine):,.1f} ms" for engine in ENGINES)
     grown = its.median_among(REDIS, max(OTHERS)) / its.median_among(REDIS, 0)
+    reached = others_for(its)
+    line = "it does not grow" if reached is None else f"on that line 47 s are reached among {reached:,.0f}"
     return (
         f"{CLAIMED} records: {said} (medians, search afterwards included, but not one by one). "
         f"{CLAIMED_S:.0f} s would be {1e3 * CLAIMED_S / CLAIMED:,.0f} ms a record, as where each is a call to "
-        f"something slow. Among {max(OTHERS):,} sessions of others Redis takes {grown:.1f} times as long as alone."
+        f"something slow. Among {max(OTHERS):,} sessions of others Redis takes {grown:.1f} times as long as alone; "
+        f"{line}."
     )
 
 
+def others_for(its: Timed, seconds: float = CLAIMED_S) -> float | None:
+    """Among how many sessions of others Redis would take so long, by the line through the first and the last
+    measurement; None where that doesn't rise. It was not measured."""
+    first, last = its.median_among(REDIS, 0), its.median_among(REDIS, max(OTHERS))
+    return (seconds - first) * max(OTHERS) / (last - first) if last > first else None
+
+
 def verdict(its: Timed) -> Outcome:
-    """It fails where even the slowest way, one by one, is ten times as fast as claimed."""
-    slowest = max(its.median(engine) for engine in ENGINES)
-    return "fails" if slowest < CLAIMED_S / 10 else "depends" if slowest < CLAIMED_S else "holds"
+    """It holds where every way takes half of that or more. Where none does, it fails, unless so many others as a large
+    service has would make it true."""
+    took, reached = [its.median(engine) for engine in ENGINES], others_for(its)
+    if min(took) > CLAIMED_S / 2:
+        return "holds"
+    return "depends" if max(took) > CLAIMED_S / 2 or (reached is not None and reached < MANY) else "fails"
