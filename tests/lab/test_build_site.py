@@ -27,6 +27,7 @@ def test_a_panel_is_a_picture_on_the_page(tmp_path):
     dot = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGD4DwABBAEAX+XDSwAAAABJRU5ErkJggg=="
     data = {WIDGET: {"model_id": "x", "version_major": 2, "version_minor": 0}, "image/png": dot, "text/plain": "panel"}
     cell = new_code_cell("panel()", outputs=[new_output("display_data", data)])
+    metadata = {"widgets": {}, "language_info": {"name": "python"}}
     notebook = new_notebook(cells=[new_markdown_cell("# Title"), cell], metadata=metadata)
     assert build([notebook], ["00_a.ipynb"], tmp_path) == 0
     page = (tmp_path / "html" / "notebooks" / "00_a.html").read_text(encoding="utf-8")
