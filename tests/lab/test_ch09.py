@@ -182,7 +182,14 @@ def test_the_lines_of_the_sweep_cross_and_no_half_life_is_best_for_both(ways):
         assert share(ways, way=BY_DATE, language=language, group=CHANGED) < new[4]
     assert (swept.low <= swept.share).all()
     assert (swept.share <= swept.high).all()
-    assert len(sweep.plot(swept, ways).axes) == 2
+    for ax in sweep.plot(swept, ways).axes:
+        assert {"7", "30", "never", "by\ndate"} <= {label.get_text() for label in ax.get_xticklabels()}
+
+
+def test_the_old_answers_that_a_crowd_loses_are_those_that_the_notebook_names():
+    shares = sweep.compare(in_a_crowd).set_index(["way", "group", "language"]).sort_index().share.round()
+    assert shares[NEVER_FADES, LONG_AGO].to_dict() == {"English": 62, "Chinese": 51}
+    assert shares["half-life 30 days", LONG_AGO].to_dict() == {"English": 0, "Chinese": 0}
 
 
 def test_among_sixty_visits_a_short_half_life_loses_old_answers_and_wins_no_changed_facts():

@@ -101,6 +101,9 @@ def test_a_beginning_ends_where_the_room_does():
     assert failing.brief("a b", 3) == "a b"
     assert failing.brief("a\n b c", 3) == "a b…"
     assert failing.brief("退货单", 4) == "退货…"
+    assert failing.brief("One two three. Four P-5.", 24, around="P-5") == "One two thre… Four P-5."
+    assert failing.brief("One two three. Four P-5.", 24, around="P-6") == "One two three. Four P-5."
+    assert failing.brief("One two. Three four five six.", 12, around="One") == "One two. Thr…"
 
 
 # The table
@@ -412,3 +415,18 @@ async def test_times_are_measured_of_a_real_recall_and_of_its_embedding():
     assert whole > 0
     assert embedding > 0
     assert resolution.gate_ms(times=5) > 0
+
+
+def test_what_a_gate_costs_and_gains_is_what_the_notebook_says(thresholds):
+    said = {"English": (57, 28, 7), "Chinese": (74, 35, 9)}
+    for language, expected in said.items():
+        its, threshold = gated.of(language, USE), thresholds[language]
+        without, gate = (gated.rates(gated.questions(its, least)) for least in (-1, threshold.value))
+        gained = round(gate["precision"]) - round(without["precision"])
+        assert (round(without["recall"]), round(gate["recall"]), gained) == expected
+
+
+def test_the_sentences_that_the_notebook_speaks_of_are_shown():
+    its = {user: " ".join(each.text for each in memories.memories_of(user)) for user in ("en-shop-03", "en-device-04")}
+    assert "P-5526" in failing.brief(its["en-shop-03"], 110, around="P-5526")
+    assert "every 5 weeks" in failing.brief(its["en-device-04"], 100, around="every 5 weeks")

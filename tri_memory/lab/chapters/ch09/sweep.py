@@ -75,7 +75,7 @@ def plot(swept: pd.DataFrame, ways: pd.DataFrame) -> Figure:
     for ax, language in zip(both, dict.fromkeys(swept.language), strict=True):
         _lines(ax, swept[swept.language == language])
         _ends(ax, ways[ways.language == language])
-        ticks = {4: "4", 15: "15", 60: "60", 240: "240", 960: "960", 3_000: "never", 9_000: "by\ndate"}
+        ticks = {7: "7", 30: "30", 120: "120", 480: "480", 3_000: "never", 9_000: "by\ndate"}
         ax.set(title=language, xlabel="half-life (days), then no half-life", xscale="log", ylim=(0, 104))
         ax.set_xticks(list(ticks), list(ticks.values()))
         ax.minorticks_off()

@@ -28,10 +28,17 @@ async def reply(question: str, episodes: Sequence[Recollection]) -> str:
     return await PromptOnlyModel()(assemble([], question=question, episodes=list(episodes)))
 
 
-def brief(text: str, most: int = 62) -> str:
-    """The beginning of a text, on one line; a Chinese character takes the room of two letters."""
+def brief(text: str, most: int = 62, around: str = "") -> str:
+    """The beginning of a text, on one line; a Chinese character takes the room of two letters.
+
+    Where the sentence with `around` stands further on, half of the room is for it.
+    """
+    line = " ".join(text.split())
+    starts = line.rfind(". ", 0, line.find(around)) + 2
+    if around in line[most // 2 :] and starts > 1:
+        return f"{brief(line[:starts], most // 2)} {brief(line[starts:], most - most // 2)}"
     kept, room = "", most
-    for sign in " ".join(text.split()):
+    for sign in line:
         room -= 2 if ord(sign) > 0x2E7F else 1
         if room < 0:
             return f"{kept}…"
