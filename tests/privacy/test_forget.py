@@ -305,6 +305,16 @@ async def test_a_job_that_was_queued_elsewhere_is_judged_by_when_it_was(layers):
 # The registry and the receipt, in memory
 
 
+def test_a_receipt_counts_one_text_and_two_writes_as_people_do():
+    at = system_clock()
+    one = Receipt("user_x", at, at, canaries=1, writes_overtaken=2, writes_left=1, lines=())
+    said = one.to_text()
+    assert "1 given text was looked for" in said
+    assert "2 writes were under way" in said
+    assert "1 write was not over yet" in said
+    assert "was" not in Receipt("user_x", at, at, 0, 0, 0, ()).to_text().partition("Forgotten")[2]
+
+
 class Broken:
     name = "broken"
 

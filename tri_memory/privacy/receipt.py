@@ -106,14 +106,19 @@ class Receipt:
                 f"Hidden entries are deleted for good from {self.purge_after:%Y-%m-%d %H:%M} UTC on, by purge."
             )
         if self.canaries:
-            notes.append(f"{self.canaries} given texts were looked for in every store that can be searched.")
+            texts = _were(self.canaries, "given text")
+            notes.append(f"{texts} looked for in every store that can be searched.")
         if self.writes_overtaken:
-            notes.append(f"{self.writes_overtaken} writes were under way; they were waited for and erased.")
+            notes.append(f"{_were(self.writes_overtaken, 'write')} under way, waited for and erased.")
         if self.writes_left:
             notes.append(
-                f"{self.writes_left} writes have not ended yet; they are undone when they do. Forget again to be sure."
+                f"{_were(self.writes_left, 'write')} not over yet, and will be undone then. Forget again to be sure."
             )
         return notes
+
+
+def _were(count: int, what: str) -> str:
+    return f"{count} {what} was" if count == 1 else f"{count:,} {what}s were"
 
 
 def _said(line: Line) -> str:
