@@ -145,7 +145,7 @@ forgot.found
 # %% [markdown]
 # - The records are hidden at once: no call finds them. They are deleted after seven days, by `purge`. Until then an
 #   operator can look into a complaint, or a mistake.
-# - What the person gets is a page. `to_json()` gives the same to a program.
+# - What the person gets is a page, `to_html()`. `to_json()` gives the same to a program.
 
 # %%
 forgot.receipt
@@ -158,6 +158,7 @@ for entry in forgot.audit:
 print("a line of the log:", forgot.log)
 
 # %% [markdown]
+# - The page has no line for the cache, which *user_memory* clears, and none for the log. What has no line was not searched.
 # - Who did what to whom is kept, and no word of what it was. Each entry holds the digest of the one before, so a change shows.
 # - Look at the last line once more: the order number has a pseudonym, the user too, and 林晓蓓 stands there. A rule finds ids.
 #   A name has no shape. So the log should not have been given the sentence at all.
@@ -248,7 +249,7 @@ claim("C18", measured=timing.sentence(timed), verdict=timing.verdict(timed))
 # - 47 s is what it takes when each record is a request to a slow service, or when very many others are in the way.
 #
 # **Where the winner stops winning.** The right picture: sessions have no index by user, so all of everybody's are listed to
-# find these. A user with one session waits for two thousand others. And the scrub, which is not in these times, rewrites
+# find these. A user with one session waits for the thousands of others. And the scrub, which is not in these times, rewrites
 # whole tables: its cost depends on what *stays*.
 #
 # ## Where the cure ends

@@ -113,6 +113,6 @@ def canary_panel() -> Panel:
         Text("canary", START, label="what the user said"),
         Choice("way", list(WAYS), label="way to forget"),
         Choice("log", list(LOGS), label="log"),
-        Slider("day", 0, LAST_DAY, 0, label="days after the request"),
+        Slider("day", 0, LAST_DAY, 2, label="days after the request"),
     ]
     return panel(at, draw, say, controls, title="Where is it still?")

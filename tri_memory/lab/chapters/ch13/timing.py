@@ -19,8 +19,8 @@ from tri_memory.lab.claims import Outcome
 from tri_memory.privacy.forget import Stores, forget_user
 
 CLAIMED, CLAIMED_S = 127, 47.0
-SIZES, REPEATS = (10, CLAIMED, 1_000), 3
-OTHERS = (0, 500, 2_000)
+SIZES, REPEATS = (10, CLAIMED, 500), 3
+OTHERS = (0, 500, 1_500)
 MANY = 1_000_000  # sessions that a large service keeps
 MEMORY, REDIS, POSTGRES, ONE_BY_ONE = ENGINES = ("memory", "Redis", "Postgres", "Postgres, one by one")
 USER = "zh-shop-01"
