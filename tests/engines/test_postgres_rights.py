@@ -15,7 +15,7 @@ if os.environ.get("STRICT") != "1":
 import psycopg
 
 from tri_memory.contracts import EpisodicRecord
-from tri_memory.engines.postgres_connection import connect, first_line
+from tri_memory.engines.postgres_connection import first_line
 from tri_memory.engines.ready import one_line
 from tri_memory.entity.postgres import PostgresUserMemoryStore
 from tri_memory.episodic.pgvector import PgVectorEpisodicStore
@@ -120,10 +120,3 @@ def test_a_clients_error_loses_the_stop_at_its_end_before_ours_follows(end):
     for line in (one_line, first_line):
         assert line(ValueError(f"accepting TCP/IP connections{end}")).rstrip("… ") == "accepting TCP/IP connections"
         assert line(ValueError("?")) in ("", "ValueError")
-
-
-async def test_a_host_with_two_addresses_that_both_refuse_gives_one_sentence():
-    with pytest.raises(ConnectionError) as found:
-        await connect("postgresql://ann@127.0.0.1,127.0.0.2:1/shop")
-    assert ":;" not in str(found.value)
-    assert str(found.value).endswith("; start the server or correct the URL")
