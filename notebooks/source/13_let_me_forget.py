@@ -237,8 +237,8 @@ picture(
 timed = await timing.timed(redis.url, postgres.url)
 picture(
     plots.durations(timed),
-    alt="Seconds against the user's own records, all far below the claimed point: Redis and one "
-    "by one grow with them, Postgres hardly. At the right, Redis grows with others' sessions.",
+    alt="Seconds against the user's own records, all far below the claimed point: Redis and "
+    "one by one grow with them, Postgres hardly. Right: Redis grows with those of others.",
 )
 
 # %%
