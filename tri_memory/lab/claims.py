@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
 
 from tri_memory.lab.card import Card, text_card
 
@@ -33,12 +34,30 @@ CLAIMS = {
     "C22": "The P95 of injection stays below 200 ms.",
 }
 _COLOURS = {"holds": "#00795A", "depends": "#0072B2", "fails": "#D55E00", "cannot be tested here": "#6B6B6B"}
+METADATA = "tri_memory.claim"  # where an executed notebook keeps it, in the metadata of the cell's output
 
 
-def claim(id: str, *, measured: str, verdict: Outcome) -> Card:
+@dataclass(frozen=True)
+class ClaimCard(Card):
+    """A card that says what it says to a program as well: `claims_table.py` collects it from an executed notebook."""
+
+    id: str = ""
+    measured: str = ""
+    verdict: str = ""
+
+    def __repr__(self) -> str:
+        return super().__repr__()
+
+    def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
+        shown = {"text/html": self._repr_html_(), "text/plain": repr(self)}
+        return shown, {METADATA: {"id": self.id, "measured": self.measured, "verdict": self.verdict}}
+
+
+def claim(id: str, *, measured: str, verdict: Outcome) -> ClaimCard:
     """A card with the claim, what this run measured, and the verdict. ValueError for an unknown claim or verdict."""
     if id not in CLAIMS:
         raise ValueError(f"no claim {id!r}; known are {', '.join(CLAIMS)}")
     if verdict not in get_args(Outcome):
         raise ValueError(f"verdict must be one of {', '.join(get_args(Outcome))}; got {verdict!r}")
-    return text_card(f"Claim {id}: {CLAIMS[id]}", f"Measured here: {measured}\nVerdict: {verdict}", _COLOURS[verdict])
+    card = text_card(f"Claim {id}: {CLAIMS[id]}", f"Measured here: {measured}\nVerdict: {verdict}", _COLOURS[verdict])
+    return ClaimCard(card.title, card.body, card.plain, card.colour, id, measured, verdict)

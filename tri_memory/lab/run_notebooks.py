@@ -1,4 +1,4 @@
-"""`make run`: execute every notebook headless in a kernel of its own, and print a table."""
+"""`make run`: execute every notebook headless in a kernel of its own, print a table, and write that of the claims."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import nbformat
 from rich.console import Console
 from rich.table import Table
 
+from tri_memory.lab import claims_table
 from tri_memory.lab.sources import NOTEBOOKS
 
 LIMIT_S = 120  # for one cell; the slowest takes a few seconds
@@ -67,6 +68,8 @@ def main() -> int:
             options.save.mkdir(parents=True, exist_ok=True)
             nbformat.write(run.notebook, options.save / path.name)
     console.print(table)
+    if not (options.notebooks or options.solutions):  # a part of the series would be a part of the claims
+        claims_table.write(claims_table.collect({run.path.stem: run.notebook for run in runs}))
     for run in runs:
         if run.error:
             console.print(f"\n{run.path.name}\n", run.error[-2_000:], markup=False, highlight=False)
