@@ -135,6 +135,32 @@ def test_without_a_single_hit_there_is_no_threshold_and_no_gated_line():
     assert gated([_answer("ann", 0.5, gold=False), _answer("bob", 0.5, gold=False)], "gated") == []
 
 
+def test_a_report_says_why_there_is_no_gated_line():
+    dataset = past()
+    answered = tuple(one for one in dataset.questions if one.user_id == "ann")
+    only_ann = tried(replace(dataset, questions=answered))
+    assert GATED not in only_ann.methods
+    assert "no gate: only ann has questions that recall answered" in only_ann.headline
+    assert "no gate" not in tried(dataset).headline
+    alone = tried(replace(past(users=("ann",)), questions=answered[:1]))
+    assert "no gate: of one person" in alone.headline
+
+
+def test_no_lead_over_a_method_that_ranks_nothing():
+    report = tried(past())
+    for pair in ((CONVERSATION, EVERYTHING), (EVERYTHING, CONVERSATION)):
+        with pytest.raises(ValueError, match="everything ranks nothing and has no MRR@10; compare by any@5"):
+            report.lead(*pair, "MRR@10")
+
+
+def test_a_files_own_kind_called_off_topic_keeps_its_gold():
+    dataset = past()
+    report = tried(replace(dataset, questions=tuple(replace(one, kind="off_topic") for one in dataset.questions)))
+    assert report.of(BM25, "any@5").n == 12
+    assert report.of(NEWEST, OFF_TOPIC).n == 12
+    assert "12 questions with an answer, 0 without, 12 off topic" in report.headline
+
+
 def test_sessions_are_the_level_where_a_file_marks_no_turns():
     dataset = past()
     undated = replace(dataset, questions=tuple(replace(one, gold_turns=()) for one in dataset.questions))

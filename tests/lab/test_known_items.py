@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime
+
 import pytest
 
-from tri_memory.lab.datasets import load
+from tri_memory.contracts import ChatTurn
+from tri_memory.lab.datasets import Dataset, Question, Session, load
 from tri_memory.lab.evaluation import evaluate
-from tri_memory.lab.known_items import KNOWN_ITEM, QUOTED, known_items, off_topic, quoted
+from tri_memory.lab.known_items import KNOWN_ITEM, QUOTED, known_items, not_borrowed, off_topic, quoted
 from tri_memory.lab.loaders import load_chat
 from tri_memory.lab.rankers import BM25, CONVERSATION, NEWEST
 
@@ -69,6 +73,12 @@ def test_ones_own_questions_count_every_turn_that_holds_the_quote(chat):
         ([("Who?", "Fereira")], "question 1: nobody says 'Fereira'"),
         ([("Who?", "Ferreira"), ("", "tap")], "question 2"),
         ([], "at least one pair"),
+        ([("Who?", " ")], "question 1: the quote ' ' is only space"),
+        (["Who repairs the tap?"], "question 1 must be a pair of texts"),
+        ([("Who?", "tap", "more")], "question 1 must be a pair of texts"),
+        ([("Who?", None)], "question 1 must be a pair of texts"),
+        ([("Who?", "a")], "question 1: 'a' stands in 6 turns.*quote more words"),
+        ([("My car?", "")], "every question is one that nothing answers; give at least one with a quote"),
     ],
 )
 def test_a_quote_that_nobody_said_is_named(chat, questions, said):
@@ -105,3 +115,55 @@ def test_off_topic_questions_belong_to_somebody_else(language):
     assert len(drawn) == 4 * len(dataset.users())
     assert all(owner[one.question] != one.user_id and not one.gold_turns for one in drawn)
     assert len({one.question_id for one in drawn}) == len(drawn)
+
+
+def test_space_around_a_quote_does_not_count(chat):
+    dataset = load_chat(chat(CHAT))
+    assert quoted(dataset, [("Who?", " Ferreira ")]).questions[0].gold_turns == (
+        quoted(dataset, [("Who?", "Ferreira")]).questions[0].gold_turns
+    )
+
+
+def _two(ann: list[list[str]], bob: list[list[str]], asked: str, answered_by: int = 0) -> Dataset:
+    """Ann's and Bob's sessions, one text a turn; Ann alone asks, and a turn of her first session answers."""
+    start = datetime(2026, 1, 5, 9, tzinfo=UTC)
+    sessions = [
+        Session(f"{user}-s{i}", user, start, "", tuple(ChatTurn("user", text) for text in texts))
+        for user, own in (("ann", ann), ("bob", bob))
+        for i, texts in enumerate(own)
+    ]
+    question = Question("q1", "ann", "fact", asked, "", ("ann-s0",), (("ann-s0", answered_by),), ())
+    return Dataset("en", tuple(sessions), (question,))
+
+
+@pytest.mark.parametrize(
+    ("bob", "shared"),
+    [
+        ([["Mine is green"]], 0),
+        ([["my  DOG is called Rex"]], 1),  # what answers was said here too
+        ([["He asked: what is my dog called? I laughed"]], 1),
+        ([["Mine is green"], ["We met", "Then rain"]], 1),  # a session of hers, word for word
+        ([["We met", "Then snow"]], 0),
+    ],
+)
+def test_a_question_that_this_past_may_answer_is_not_off_topic(bob, shared):
+    ann = [["My dog is called Rex"], ["We met", "Then rain"]]
+    dataset = _two(ann, bob, "What is my dog called?")
+    assert not_borrowed(dataset) == shared
+    assert [one.user_id for one in off_topic(dataset)] == ["bob"] * (1 - shared)
+
+
+def test_a_question_that_both_ask_is_not_off_topic_and_the_report_counts_it():
+    dataset = _two([["My dog is called Rex"]], [["Mine is called Fido"]], "What is my dog called?")
+    (hers,) = dataset.questions
+    his = replace(hers, question_id="q2", user_id="bob", gold_sessions=("bob-s0",), gold_turns=(("bob-s0", 0),))
+    dataset = replace(dataset, questions=(hers, his))
+    assert off_topic(dataset) == []
+    assert "2 times a question of somebody else was not asked as off topic" in (
+        evaluate(dataset, progress=False).headline
+    )
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_nobody_in_the_kit_can_answer_for_another(language):
+    assert not_borrowed(load(language)) == 0

@@ -97,7 +97,12 @@ def test_the_same_bootstrap_as_drawing_people_and_questions_one_by_one():
 
 @pytest.mark.parametrize(
     ("values", "groups", "said"),
-    [([1.0, math.nan], None, "value 1 is NaN"), ([1.0], ["a", "b"], "n groups"), ([[1.0]], None, "shape")],
+    [
+        ([1.0, math.nan], None, "value 1 is NaN"),
+        ([math.inf, 1.0], None, "value 0 is inf"),
+        ([1.0], ["a", "b"], "n groups"),
+        ([[1.0]], None, "shape"),
+    ],
 )
 def test_wrong_values_are_refused(values, groups, said):
     with pytest.raises(ValueError, match=said):

@@ -50,6 +50,19 @@ def gated(answers: Sequence[Answer], method: str) -> list[Answer]:
     ]
 
 
+def why_no_gate(answers: Sequence[Answer]) -> str:
+    """Why `gated` can calibrate nothing, "" where it can."""
+    folds = _folds([answer.question for answer in answers])
+    answered = {fold for answer, fold in zip(answers, folds, strict=True) if answer.hit}
+    if len(answered) > 1 or not answers:
+        return ""
+    if not answered:
+        return "no gate: recall found the answer to no question, so no threshold can be chosen"
+    if len({answer.question.user_id for answer in answers}) == 1:
+        return "no gate: of one person, answers must be found on both halves of the questions; ask more of them"
+    return f"no gate: only {answered.pop()} has questions that recall answered, and nobody is judged by their own"
+
+
 def _nothing(answer: Answer, method: str) -> Answer:
     return replace(answer, method=method, found=(), nearest=-1.0, tokens=0)
 

@@ -17,10 +17,10 @@ from tqdm.auto import tqdm
 
 from tri_memory.contracts import require_count, shown
 from tri_memory.embedding import Embedder, default_embedder
-from tri_memory.lab.admission import Answer, gated
+from tri_memory.lab.admission import Answer, gated, why_no_gate
 from tri_memory.lab.datasets import Dataset, Question
 from tri_memory.lab.history import History, Level, gold_of, history_of
-from tri_memory.lab.known_items import OFF_TOPIC, known_items, off_topic, quoted
+from tri_memory.lab.known_items import known_items, not_borrowed, off_topic, quoted
 from tri_memory.lab.loaders import load_any
 from tri_memory.lab.rankers import CONVERSATION, EVERYTHING, RANKERS, Ask, Asked, Ranker
 from tri_memory.lab.report import Report
@@ -56,15 +56,24 @@ def evaluate(
     cuts = _cuts(KS[level] if ks is None else ks)
     judgeable = [one for one in dataset.questions if one.kind == UNANSWERABLE or gold_of(one, level)]
     left_out = len(dataset.questions) - len(judgeable)
+    if dataset.questions and all(one.kind == UNANSWERABLE for one in dataset.questions):
+        raise ValueError("every question is one that nothing answers; give at least one with a quote of its answer")
     if all(one.kind == UNANSWERABLE for one in judgeable):
         raise ValueError(f'none of the {len(dataset.questions)} questions has gold on the level "{level}"')
     judgeable += off_topic(dataset)
     bar = tqdm(total=len(judgeable), desc="questions", disable=not progress, leave=False)
     with bar:
         answers = list(_answers(replace(dataset, questions=tuple(judgeable)), level, cuts[-1], embedder, rankers, bar))
-    answers += gated([answer for answer in answers if answer.method == CONVERSATION], GATED)
+    best = [answer for answer in answers if answer.method == CONVERSATION]
+    answers += gated(best, GATED)
     name = "the dataset" if isinstance(source, Dataset) else Path(source).name
-    return Report(name, level, tuple(cuts), answers, simulated, left_out)
+    notes = _notes(not_borrowed(dataset), why_no_gate(best))
+    return Report(name, level, tuple(cuts), answers, simulated, left_out, notes)
+
+
+def _notes(shared: int, no_gate: str) -> tuple[str, ...]:
+    left = f"{shared} times a question of somebody else was not asked as off topic: this person may answer it"
+    return (*([left] if shared else []), *([no_gate] if no_gate else []))
 
 
 def _cuts(ks: Sequence[int]) -> list[int]:
@@ -112,7 +121,7 @@ def _answer(
     started = time.perf_counter()
     found = ask(Asked(question.question, history.embedder))[:most]
     ms = 1e3 * (time.perf_counter() - started)
-    gold = frozenset(() if question.kind in (UNANSWERABLE, OFF_TOPIC) else gold_of(question, level))
+    gold = frozenset(() if question.kind == UNANSWERABLE else gold_of(question, level))
     nearest = float(cosines[found].max()) if found else -1.0
     return Answer(
         method, question, gold, tuple(history.ids[m] for m in found), nearest, sum(costs[m] for m in found), ms

@@ -14,11 +14,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from tri_memory.contracts import require_count, require_text, shown
-from tri_memory.lab.datasets import Dataset, Question, load
+from tri_memory.lab.datasets import Dataset, Question, Session, load
 from tri_memory.recall.lexical import tokens
 
 KNOWN_ITEM, QUOTED, OFF_TOPIC = "known_item", "quoted", "off_topic"
 WORDS = 4  # of a simulated question
+HANDFUL = 5  # turns that may hold a quote; of more, hardly all answer
 _WORD = re.compile(r"[^\W_\u3400-\u9fff]{2,}|[\u3400-\u9fff]{2,3}")  # Chinese has no spaces: two or three characters
 
 
@@ -43,22 +44,37 @@ def known_items(dataset: Dataset, n: int = 100, *, seed: int = 0) -> Dataset:
 def quoted(dataset: Dataset, questions: Iterable[tuple[str, str]]) -> Dataset:
     """The dataset with your own questions: each with a quote from the turn that answers, "" where none does.
 
-    All turns that hold the quote count as answers; case is ignored. Raises ValueError for a quote that nobody said, and
-    for one said by several users.
+    All turns that hold the quote count as answers; case is ignored, and so is space around the quote. Raises ValueError
+    for a quote that nobody said, for one said by several users, and for one in more than `HANDFUL` turns.
     """
     asked = []
-    for number, (text, quote) in enumerate(questions, start=1):
-        require_text(f"question {number}", text)
-        users = dataset.users() if not quote else sorted({user for user, *_ in _saying(dataset, quote)})
+    for number, pair in enumerate(questions, start=1):
+        text, quote = _pair(number, pair)
+        saying = _saying(dataset, quote) if quote else []
+        users = sorted({user for user, *_ in saying}) if quote else dataset.users()
         if not users:
             raise ValueError(f"question {number}: nobody says {shown(quote)}; quote a few words as they stand")
         if quote and len(users) > 1:
             raise ValueError(f"question {number}: {shown(quote)} is said by {', '.join(users)}; quote more words")
-        gold = [(session, index) for _, session, index in _saying(dataset, quote)] if quote else []
+        if len(saying) > HANDFUL:
+            raise ValueError(
+                f"question {number}: {shown(quote)} stands in {len(saying)} turns, and each would count as an answer; "
+                f"quote more words, so that at most {HANDFUL} turns hold them"
+            )
+        gold = [(session, index) for _, session, index in saying]
         asked += [_question(user, QUOTED if quote else "unanswerable", text, quote, gold) for user in users]
     if not asked:
         raise ValueError("questions must hold at least one pair (question, quote); got none")
     return replace(dataset, questions=_numbered(asked))
+
+
+def _pair(number: int, pair: object) -> tuple[str, str]:
+    if not isinstance(pair, tuple | list) or len(pair) != 2 or not all(isinstance(one, str) for one in pair):
+        raise ValueError(f'question {number} must be a pair of texts (question, quote or ""); got {shown(pair)}')
+    require_text(f"question {number}", pair[0])
+    if pair[1] and not pair[1].strip():
+        raise ValueError(f'question {number}: the quote {shown(pair[1])} is only space; "" says that nothing answers')
+    return pair[0], pair[1].strip()
 
 
 def _saying(dataset: Dataset, quote: str) -> list[tuple[str, str, int]]:
@@ -83,17 +99,51 @@ def _query(content: str, df: Counter[str]) -> str:
 def off_topic(dataset: Dataset, *, each: int = 10, seed: int = 0) -> list[Question]:
     """For every user up to `each` questions that somebody else asked.
 
-    The others are the dataset's own people; where there is one alone, those of the kit. Whether this user spoke of the
-    same is not checked: where people share a past or a question, such as "What is my dog called?", some are on topic.
+    The others are the dataset's own people; where there is one alone, those of the kit. A question is not borrowed
+    where this user's past may answer it: where they ask it too, where a turn of theirs holds it or says what one of its
+    gold turns says, or where the asker has a session that they have too, word for word. Case and spacing are ignored.
+    That two people spoke of the same in other words, or of somebody with the same name, is not noticed.
     """
-    pool = dataset.questions if len(dataset.users()) > 1 else load("zh" if dataset.language == "zh" else "en").questions
     rng = random.Random(seed)
     drawn = []
     for user in dataset.users():
-        others = [one for one in pool if one.user_id != user and one.kind != "unanswerable"]
+        others = [one for one, shared in _foreign(dataset, user) if not shared]
         for number, one in enumerate(rng.sample(others, min(each, len(others))), start=1):
             drawn.append(replace(_question(user, OFF_TOPIC, one.question, "", []), question_id=f"{user}-other{number}"))
     return drawn
+
+
+def not_borrowed(dataset: Dataset) -> int:
+    """How many pairs of a user and somebody else's question `off_topic` leaves out, since the user may answer it."""
+    return sum(shared for user in dataset.users() for _, shared in _foreign(dataset, user))
+
+
+def _foreign(dataset: Dataset, user: str) -> list[tuple[Question, bool]]:
+    """Every question of somebody else, and whether this user's past may answer it."""
+    kit = "zh" if dataset.language == "zh" else "en"
+    source = dataset if len(dataset.users()) > 1 else load(kit)
+    own = {_folded(turn.content) for one in dataset.of(user) for turn in one.turns}
+    asked = {_folded(one.question) for one in dataset.questions if one.user_id == user}
+    visits = {_words_of(one) for one in dataset.of(user)}
+    sharing = {one.user_id for one in source.sessions if _words_of(one) in visits}
+    turns = {one.session_id: one.turns for one in source.sessions}
+    everything = "\n".join(own)
+
+    def shared(one: Question) -> bool:
+        gold = one.gold_turns or [(visit, i) for visit in one.gold_sessions for i in range(len(turns[visit]))]
+        text = _folded(one.question)
+        known = text in asked or text in everything or one.user_id in sharing
+        return known or any(_folded(turns[visit][i].content) in own for visit, i in gold)
+
+    return [(one, shared(one)) for one in source.questions if one.user_id != user and one.kind != "unanswerable"]
+
+
+def _folded(content: str) -> str:
+    return " ".join(content.casefold().split())
+
+
+def _words_of(session: Session) -> tuple[str, ...]:
+    return tuple(_folded(turn.content) for turn in session.turns)
 
 
 def _question(user: str, kind: str, text: str, answer: str, gold: list[tuple[str, int]]) -> Question:

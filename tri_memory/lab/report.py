@@ -28,8 +28,16 @@ class Report:
     are over users, see `metrics.interval`."""
 
     def __init__(
-        self, source: str, level: Level, ks: tuple[int, ...], answers: Sequence[Answer], simulated: bool, left_out: int
+        self,
+        source: str,
+        level: Level,
+        ks: tuple[int, ...],
+        answers: Sequence[Answer],
+        simulated: bool,
+        left_out: int,
+        notes: tuple[str, ...] = (),
     ) -> None:
+        self.notes = notes
         self.source, self.level, self.ks, self.simulated, self.left_out = source, level, ks, simulated, left_out
         self.rows = pd.DataFrame([self._row(answer) for answer in answers])
         self.methods = list(dict.fromkeys(self.rows["method"]))
@@ -45,8 +53,14 @@ class Report:
         return interval(rows[measure], rows["user"].tolist())
 
     def lead(self, method: str, over: str, measure: str, kind: str | None = None) -> Interval:
-        """By how much `method` is better than `over` on the same questions; clear where the interval is above 0."""
+        """By how much `method` is better than `over` on the same questions; clear where the interval is above 0.
+
+        Raises ValueError where one of them has no such measure, as "everything" has no MRR.
+        """
         rows, others = self._values(method, measure, kind), self._values(over, measure, kind)
+        if rows["question"].tolist() != others["question"].tolist():
+            none = method if len(rows) < len(others) else over
+            raise ValueError(f"{none} ranks nothing and has no {measure}; compare by {self.measures[0]}")
         return interval(rows[measure].to_numpy() - others[measure].to_numpy(), rows["user"].tolist())
 
     def table(self, kind: str | None = None) -> pd.DataFrame:
@@ -76,7 +90,7 @@ class Report:
         """What was asked of what, in one line."""
         first = self.rows[self.rows["method"] == self.methods[0]]
         people, answerable = first["user"].nunique(), first["answerable"].sum()
-        without, foreign = ((first["kind"] == kind).sum() for kind in ADMITTED)
+        without, foreign = ((~first["answerable"] & (first["kind"] == kind)).sum() for kind in ADMITTED)
         said = [
             f"{self.source}: {people} {'person' if people == 1 else 'people'}",
             f"{answerable} questions with an answer, {without} without, {foreign} off topic",
@@ -86,7 +100,7 @@ class Report:
             said.append(f"{self.left_out} left out, whose gold names no {self.level}")
         if self.simulated:
             said.append("the questions are simulated from words of the chat, which flatters BM25")
-        return "; ".join(said)
+        return "; ".join([*said, *self.notes])
 
     def shown(self, kind: str | None = None) -> pd.DataFrame:
         """`table` as text: means with their intervals."""
