@@ -1,0 +1,91 @@
+"""What a room of the museum has: a broken version to read, and what it and ours make of the same input."""
+
+from __future__ import annotations
+
+import inspect
+import random
+import textwrap
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
+from uuid import uuid4
+
+from tri_memory.lab import datasets, servers
+from tri_memory.lab.chapters.ch11.tables import drop
+
+How = Literal["broken", "ours"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came out, in words of the conversation; `lost` of `of` things went wrong, 0 where all is well."""
+
+    came: str
+    lost: int
+    of: int
+
+
+Show = Callable[[How, str, random.Random], Awaitable[Outcome]]
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """One room. `show` draws an input in a language from a generator, so that both versions get the same.
+
+    `unit` says what `lost` counts; `fault` and `ours` are read after the reader has looked; `notebook` teaches the
+    idea. Where `waits`, a visit mostly sleeps, so that several can be made side by side.
+    """
+
+    name: str
+    reference: str
+    kind: str
+    title: str
+    unit: str
+    notebook: str
+    broken: tuple[Any, ...]
+    show: Show
+    fault: str
+    ours: str
+    waits: bool = False
+
+    @property
+    def source(self) -> str:
+        """The broken version, as it stands in its file."""
+        return "\n\n".join(textwrap.dedent(inspect.getsource(part)).strip() for part in self.broken)
+
+
+@cache
+def kit(language: str) -> datasets.Dataset:
+    return datasets.load(language)
+
+
+def person(language: str, rng: random.Random) -> str:
+    """One of the kit's people."""
+    return rng.choice(kit(language).users())
+
+
+@cache
+def _own() -> str:
+    return uuid4().hex[:12]
+
+
+def prefix() -> str:
+    """Of this kernel's keys in Redis; another one in each kernel."""
+    return f"lesson:nb16:{_own()}:"
+
+
+def table(name: str) -> str:
+    """A table of this kernel's in Postgres."""
+    return f"lesson_nb16_{_own()}_{name}"
+
+
+def tidy() -> None:
+    """Drop this kernel's tables. A room makes its own anew when it is visited again."""
+    drop(servers.postgres().url, table(""))
+
+
+def short(text: str, most: int = 60) -> str:
+    """On one line, and not too long for a table."""
+    text = " ".join(text.split())
+    return text if len(text) <= most else f"{text[: most - 1]}…"

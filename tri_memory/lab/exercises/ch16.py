@@ -1,0 +1,192 @@
+"""Chapter 16: tests that a learner writes, run on versions that are right and on versions that are broken."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import random
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+from tri_memory.blocking_calls import run
+from tri_memory.lab.exercises import ch16_versions as v
+from tri_memory.lab.exercises.ch16_quiz import QUESTIONS
+from tri_memory.lab.exercises.kit import Wrong, exercise, self_test
+
+LIMIT_S = 20  # for one version
+
+# A broken version, and what is said of a test that passes it: the fault, then the input that would show it.
+NEAREST = (
+    (
+        v.distances,
+        "Its scores are distances, and your test passes it. Ask for a vector that is one of the rows: 1.0.",
+    ),
+    (
+        v.worst_first,
+        "Of its k rows the nearest comes last, and your test passes it. Hold the order of two rows or more.",
+    ),
+    (
+        v.all_of_them,
+        "It gives all rows, whatever k is, and your test passes it. Ask for fewer rows than there are.",
+    ),
+    (
+        v.dot_products,
+        "A longer row gets a higher score there, and your test passes it. Not all your rows should be of length"
+        " 1: the cosine of [1, 0] and [3, 0] is 1.0.",
+    ),
+    (
+        v.never_negative,
+        "An opposite row gets 1.0 instead of -1.0, and your test passes it. Have a row that points away, and "
+        "look at its score.",
+    ),
+)
+STORES = (
+    (
+        v.Everything,
+        "It clears everybody, and your test passes it. Look at another user's sessions after the clearing.",
+    ),
+    (
+        v.OneOnly,
+        "Only one session goes, and your test passes it. Give the user more than one.",
+    ),
+    (
+        v.Beginning,
+        "It also clears users whose name begins alike, and your test passes it. Such as “ann” and “annie”.",
+    ),
+    (
+        v.Unquoted,
+        "The sign between user and session may stand in a name, and your test passes it. Such as “ann” and “ann:work”.",
+    ),
+    (
+        v.Pattern,
+        "A name is taken for a pattern there, and your test passes it. Clear “a*” or “[vip] j”, and look who is"
+        " gone, and who is not.",
+    ),
+    (
+        v.SmallLetters,
+        "“Ann” and “ann” are one user there, and your test passes it. An id is taken to the letter.",
+    ),
+)
+WRITERS = (
+    (
+        v.ForgetsTheOldSummary,
+        "A new summary replaces the old one without reading it, and your test passes it. Send turns for two "
+        "folds, and ask what the last summary stands for.",
+    ),
+    (
+        v.Capped,
+        "Its model sees a few of the old turns alone, and your test passes it. Ask for every turn, not for some.",
+    ),
+    (
+        v.WritesBack,
+        "What arrives while a summary is written is overwritten, and your test passes it. Let the summary take "
+        "longer than the gap between two turns, and don't wait for one append before the next begins.",
+    ),
+    (
+        v.FoldsTwice,
+        "Two folds at once take off the turns of both, and your test passes it. Send many turns while one "
+        "summary is being written, so that several are over the limit.",
+    ),
+    (
+        v.Placeholder,
+        "If the model fails, a placeholder stands for the old turns, and your test passes it. Give a summariser"
+        " that raises.",
+    ),
+    (
+        v.Raises,
+        "If the model fails, `append` raises and the conversation stops, and your test passes it. Give a "
+        "summariser that raises, and send more than twelve turns.",
+    ),
+)
+
+
+@exercise(
+    "16-1",
+    "A test for the nearest",
+    dots=1,
+    minutes=12,
+    hints=(
+        "Take rows of two numbers, whose cosines you know: the same direction, 45 degrees, the opposite.",
+        "Call it with a k below the number of rows, and check the rows in order; then with all, and check the scores.",
+        "Scores are floats: abs(score - 1) < 1e-6. One row longer than 1 and one that points away catch the last two.",
+    ),
+)
+def nearest_test(test: Callable[[Any], Any], rng: random.Random) -> None:
+    for right in (v.nearest_by_hand, v.nearest_in_float32):
+        _passes(partial(test, right), "scores may differ in the seventh digit")
+    for broken, why in NEAREST:
+        _catches(partial(test, broken), why)
+
+
+@exercise(
+    "16-2",
+    "A test for clearing one user",
+    dots=2,
+    minutes=15,
+    hints=(
+        "Add two sessions each for several users, clear one of them, then compare everybody's sessions with before.",
+        "The users are the test: “ann” with “annie”, with “ann:work”, with “Ann”; and names that are patterns.",
+        "for leaver in users: a new store, all users added, clear(leaver) == 2, sessions(leaver) == [], and of "
+        "everybody else both are left. users = ['ann', 'annie', 'ann:work', 'Ann', 'a*', '[vip] j'].",
+    ),
+)
+def clear_test(test: Callable[[Any], Any], rng: random.Random) -> None:
+    for right in (v.Nested, v.Quoted):
+        _passes(partial(test, right), "a session may be listed in any order; an unknown user has none")
+    for broken, why in STORES:
+        _catches(partial(test, broken), why)
+
+
+@exercise(
+    "16-3",
+    "A test for a writer",
+    dots=3,
+    minutes=20,
+    hints=(
+        "CoverageSummarizer(seconds) writes summaries and knows what they stand for: "
+        ".stands_for(await writer.history()) is a set of contents, and every content that was sent should be in it.",
+        "Start every append as a task of its own, with a short asyncio.sleep between, while a summary takes ten times "
+        "as long. Await them all, then look.",
+        "Then once more with `async def failing(span): raise ConnectionError`: twenty appends, none of which raises, "
+        "and all twenty contents stand in the history.",
+    ),
+)
+def writer_test(test: Callable[[Any], Awaitable[Any]], rng: random.Random) -> None:
+    def bounded(version: Any) -> Any:
+        result = test(version)
+        if not inspect.isawaitable(result):
+            raise Wrong("It should be a coroutine, `async def`: a writer is awaited.")
+        return run(asyncio.wait_for(result, LIMIT_S))
+
+    for right in (v.Queued, v.Claimed):
+        _passes(partial(bounded, right), "a fold may come later, and a summary may take its time")
+    for broken, why in WRITERS:
+        _catches(partial(bounded, broken), why)
+
+
+def _passes(call: Callable[[], Any], allowed: str) -> None:
+    """A right version passes the test."""
+    try:
+        result = call()
+    except AssertionError as failed:
+        said = f" ({failed})" if str(failed) else ""
+        raise Wrong(f"A right version fails your test{said}. It asks for more than was promised: {allowed}.") from None
+    except TimeoutError:
+        raise Wrong(f"Your test was still running after {LIMIT_S} s on a right version.") from None
+    if result is not None:
+        raise Wrong(f"Your test returns {result!r}. A test says no by raising: assert …, and returns nothing.")
+
+
+def _catches(call: Callable[[], Any], why: str) -> None:
+    """A broken version fails the test: whatever is raised counts, as it does for pytest."""
+    try:
+        call()
+    except (NotImplementedError, Wrong):
+        raise
+    except Exception:
+        return
+    raise Wrong(why)
+
+
+self_test("16", *QUESTIONS)
