@@ -16,6 +16,7 @@ from typing import Any
 
 from tri_memory.contracts import shown
 from tri_memory.lab.card import Card, folded, text_card
+from tri_memory.lab.progress import note_hint, note_reveal, note_try
 from tri_memory.lab.sources import solution_of
 
 SEEDS = (20260105, 42)
@@ -107,14 +108,25 @@ def check(id: str, answer: Any) -> Verdict:
     """Whether `answer` solves exercise `id`, and if not, what it does instead. Never raises for a wrong answer."""
     task = _exercise(id)
     if answer is ... or answer is None:
-        return Verdict(task, False, f"Nothing here yet. Fill the stub above, or call hint({id!r}).")
+        return _nothing_yet(task)
+    verdict = _judged(task, answer)
+    if verdict != _nothing_yet(task):
+        note_try(id, verdict.passed)
+    return verdict
+
+
+def _nothing_yet(task: Exercise) -> Verdict:
+    return Verdict(task, False, f"Nothing here yet. Fill the stub above, or call hint({task.id!r}).")
+
+
+def _judged(task: Exercise, answer: Any) -> Verdict:
     try:
         for seed in SEEDS:
             task.checker(answer, random.Random(seed))
     except Wrong as wrong:
         return Verdict(task, False, str(wrong))
     except NotImplementedError:
-        return Verdict(task, False, f"Nothing here yet. Fill the stub above, or call hint({id!r}).")
+        return _nothing_yet(task)
     except Exception as error:
         return Verdict(task, False, f"Your code raised {type(error).__name__}: {error}")
     return Verdict(task, True, "Behaves as it should, on inputs drawn with two seeds.")
@@ -127,6 +139,7 @@ def hint(id: str, step: int | None = None) -> Card:
         step = _registry.hints_given[id] = min(_registry.hints_given.get(id, 0) + 1, 3)
     if step not in (1, 2, 3):
         raise ValueError(f"step must be 1, 2 or 3; got {step!r}")
+    note_hint(id, step)
     way_out = f" Still stuck? reveal({id!r}) shows one right answer." if step == 3 else ""
     return text_card(f"Hint {step} of 3 · {id}", task.hints[step - 1] + way_out)
 
@@ -135,6 +148,7 @@ def reveal(id: str) -> Card:
     """One right answer, folded away."""
     task = _exercise(id)
     code = solution_of(id)
+    note_reveal(id)
     body = folded("one right answer (click)", f"<pre>{html.escape(code)}</pre>")
     return Card(f"{id} {task.title}", body, code)
 
