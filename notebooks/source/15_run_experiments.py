@@ -390,8 +390,8 @@ for count, its in chosen.groupby("tried"):
 # %% [markdown]
 # ## Your own data
 #
-# Put the path of a file of yours here: an exported chat with one turn a line, or any format of `lab/loaders.py`. Until
-# then a small chat in two languages stands in.
+# Put the path of a file of yours here: a chat of two with one turn a line, WhatsApp's export, ChatGPT's
+# `conversations.json`, or any other format of `lab/loaders.py`. Until then a small chat in two languages stands in.
 
 # %%
 path = own.example()  # or the path of your file, such as Path("chat.txt")
@@ -406,9 +406,12 @@ simulated
 # So write questions as your users would ask them, each with a quote from the turn that answers, or "" where none does.
 
 # %%
-for question, quote in own.QUESTIONS:
+questions = (
+    own.QUESTIONS
+)  # those of the small chat; for a file of yours write your own here
+for question, quote in own.fitting(questions, path):
     print(f"{question}  ->  {quote or '(nothing)'}")
-asked = evaluate(path, questions=own.QUESTIONS, ks=(3, 5), embedder=usual())
+asked = evaluate(path, questions=questions, ks=(3, 5), embedder=usual())
 own.beside({"simulated": simulated, "asked by hand": asked}, "any@5")
 
 # %% [markdown]
@@ -445,7 +448,8 @@ print(f"PostgreSQL, taken by the way {server.how!r}; {len(desk.records())} summa
 (await desk.costs(server.url)).round(2)
 
 # %% [markdown]
-# - A vector has 512 numbers: four bytes each in memory, two in PostgreSQL, and the index has the vector again.
+# - Of *bytes a memory*, the vector's 512 numbers take 2,048 in memory, four each. In PostgreSQL they take 1,024, two
+#   each, and the index has the vector again.
 
 # %% [markdown]
 # ## Exercises

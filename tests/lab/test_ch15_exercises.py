@@ -248,3 +248,10 @@ def test_a_drawn_study_has_the_faults_it_is_said_to_have_and_no_other(seed):
     for _ in range(10):
         study, faults = studies.draw(rng)
         assert set(faults_by_loop(study)) == faults
+
+
+def test_places_counted_from_0_are_explained_and_no_division_error():
+    def from_0(ranked, gold, k):
+        return sum(1 / math.log2(1 + i) for i, one in enumerate(ranked[:k]) if one in gold)
+
+    assert "Places count from 1" in str(check("15-1", from_0))

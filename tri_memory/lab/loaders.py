@@ -1,9 +1,9 @@
-"""Conversations from a file of yours: LoCoMo, LongMemEval, MemoryBank, plain JSON, an exported chat.
+"""Conversations from a file of yours: LoCoMo, LongMemEval, MemoryBank, plain JSON, a chat, WhatsApp, ChatGPT.
 
 Every `load_…` takes a path and returns a `Dataset`; `load_any` recognises the format. A missing file is a
 FileNotFoundError naming the path, a broken one a ValueError naming the file and the line or item. The kit ships none of
 these files; mind their licences. `summary` is "" where a file has none; how each format is read: `published.py`,
-`chat_log.py`.
+`chat_log.py`, `exports.py`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import Any
 from tri_memory.contracts import shown
 from tri_memory.lab.assemble import assemble, is_chinese
 from tri_memory.lab.chat_log import parse_chat
-from tri_memory.lab.datasets import Dataset, parse_question, parse_session
+from tri_memory.lab.datasets import Dataset, Session, parse_question, parse_session
+from tri_memory.lab.exports import Order, is_whatsapp, parse_chatgpt, parse_whatsapp
 from tri_memory.lab.fields import a_list, an_object, at, each, from_json, items, read_text, text
 from tri_memory.lab.published import parse_locomo, parse_longmemeval, parse_memorybank
 
@@ -53,8 +54,20 @@ def load_chat(path: str | Path) -> Dataset:
     return _load(path, _chat)
 
 
+def load_whatsapp(path: str | Path, order: Order | None = None) -> Dataset:
+    """A chat of two as WhatsApp exports it; `order` is "day first" or "month first", needed where no day tells."""
+    if order not in (None, "day first", "month first"):
+        raise ValueError(f'order must be "day first" or "month first"; got {shown(order)}')
+    return _load(path, lambda content, user_id: _whatsapp(content, user_id, order))
+
+
+def load_chatgpt(path: str | Path) -> Dataset:
+    """ChatGPT's conversations.json, of each conversation the branch that is shown."""
+    return _load(path, lambda content, user_id: _assembled(parse_chatgpt(from_json(content), user_id)))
+
+
 def load_any(path: str | Path) -> Dataset:
-    """Whichever of the five formats the file is in."""
+    """Whichever of the seven formats the file is in."""
     return _load(path, parse_any)
 
 
@@ -65,7 +78,16 @@ def _load(path: str | Path, parse: Callable[[str, str], Dataset]) -> Dataset:
 
 
 def _chat(content: str, user_id: str) -> Dataset:
-    sessions = parse_chat(content, user_id)
+    if is_whatsapp(content):
+        return _whatsapp(content, user_id, None)
+    return _assembled(parse_chat(content, user_id))
+
+
+def _whatsapp(content: str, user_id: str, order: Order | None) -> Dataset:
+    return _assembled(parse_whatsapp(content, user_id, order))
+
+
+def _assembled(sessions: list[Session]) -> Dataset:
     return assemble("zh" if is_chinese(sessions) else "other", sessions, [])
 
 
@@ -80,24 +102,28 @@ def parse_plain(data: Any) -> Dataset:
 
 
 def parse_any(content: str, user_id: str) -> Dataset:
-    """The text of a file in any of the five formats; `user_id` is the user's name if it is a chat."""
+    """The text of a file in any of the seven formats; `user_id` is the user's name if it is a chat."""
     try:
         data = from_json(content)
     except ValueError as no_json:
         try:
             return _chat(content, user_id)
         except ValueError as no_chat:
+            if is_whatsapp(content):
+                raise
             raise ValueError(f"neither JSON ({no_json}) nor a chat with one turn a line ({no_chat})") from no_chat
     if isinstance(data, list) and data and isinstance(data[0], dict):
         for key, parse in LISTS.items():
             if key in data[0]:
                 return parse(data)
+        if "mapping" in data[0]:
+            return _assembled(parse_chatgpt(data, user_id))
     if isinstance(data, dict) and "sessions" in data:
         return parse_plain(data)
     if isinstance(data, dict) and {"role", "content"} <= data.keys():  # a chat of one line
         return _chat(content, user_id)
     raise ValueError(
-        "an unknown format; looked for a list of objects with conversation (LoCoMo), haystack_sessions (LongMemEval) "
-        "or days (MemoryBank), for an object with sessions (plain JSON), and for one turn a line (exported chat); "
-        f"got {shown(data)}"
+        "an unknown format; looked for a list of objects with conversation (LoCoMo), haystack_sessions (LongMemEval), "
+        "days (MemoryBank) or mapping (ChatGPT), for an object with sessions (plain JSON), for one "
+        f"turn a line (exported chat) and for WhatsApp; got {shown(data)}"
     )

@@ -33,7 +33,12 @@ def ndcg_by_hand(function: Callable[[list[str], set[str], int], float], rng: ran
     for _ in range(60):
         ranked = rng.sample(pool, rng.randrange(1, 10))
         cases.append((ranked, set(rng.sample(pool, rng.randrange(1, 6))), rng.randrange(1, 8)))
-    got = [_number(function(list(ranked), set(gold), k)) for ranked, gold, k in cases]
+    try:
+        got = [_number(function(list(ranked), set(gold), k)) for ranked, gold, k in cases]
+    except ZeroDivisionError:
+        raise Wrong(
+            "It divides by 0. Places count from 1: counted from 0, the first is discounted by log2(1 + 0), which is 0."
+        ) from None
     expected = [ndcg(ranked, gold, k) for ranked, gold, k in cases]
     wrong = next((i for i, (one, other) in enumerate(zip(got, expected, strict=True)) if not _same(one, other)), None)
     if wrong is None:

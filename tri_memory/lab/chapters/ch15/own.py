@@ -70,6 +70,16 @@ def example() -> Path:
     return path
 
 
+def fitting(questions: list[tuple[str, str]], path: Path) -> list[tuple[str, str]]:
+    """The questions, unless those of the small chat are to be asked of another file: ValueError, saying what to do."""
+    if questions == QUESTIONS and path.read_text(encoding="utf-8") != CHAT:
+        raise ValueError(
+            f"own.QUESTIONS are those of the small chat and don't fit {path.name}; write some of your own, such as "
+            'questions = [("Who repairs the tap?", "a few words of the turn that answers"), ("My shoe size?", "")]'
+        )
+    return questions
+
+
 def beside(reports: Mapping[str, Report], measure: str) -> pd.DataFrame:
     """A line a method, a column a report: `measure` with its interval."""
     columns = {
