@@ -312,7 +312,7 @@ def test_a_ranking_of_nothing_is_nearest_to_nothing():
 def test_the_questions_of_the_small_chat_are_not_asked_of_another_file(tmp_path):
     path = tmp_path / "mine.txt"
     path.write_text("Me: hello", encoding="utf-8")
-    with pytest.raises(ValueError, match="don't fit mine.txt; write some of your own, such as questions = "):
+    with pytest.raises(ValueError, match=r"don't fit mine\.txt; write some of your own, such as questions = "):
         own.fitting(own.QUESTIONS, path)
     mine = [("Who greets?", "hello")]
     assert own.fitting(mine, path) == mine
