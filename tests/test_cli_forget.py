@@ -24,6 +24,7 @@ from tri_memory.cli import app
 from tri_memory.entity.postgres import PostgresUserMemoryStore
 from tri_memory.privacy.pseudonyms import Pseudonyms
 
+OTHERS = ("USER_MEMORY_STORE", "MEMORY_PSEUDONYM_KEY", "MEMORY_PSEUDONYM_PREVIOUS")
 SETTINGS = ("SESSION_STORE", "PREFERENCE_STORE", "EPISODIC_STORE", "REDIS_URL", "DATABASE_URL")
 KEY = "0123456789abcdef0123456789abcdef"
 CANARY = "BX-220719"
@@ -31,7 +32,7 @@ CANARY = "BX-220719"
 
 @pytest.fixture(autouse=True)
 def a_plain_environment(monkeypatch):
-    for name in (*SETTINGS, "MEMORY_PSEUDONYM_KEY", "MEMORY_PSEUDONYM_PREVIOUS"):
+    for name in (*SETTINGS, *OTHERS):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -151,6 +152,7 @@ def test_at_the_end_of_a_pipe_nobody_can_be_asked_so_nothing_is_forgotten(everyw
         ({"SESSION_STORE": "redis"}, "needs REDIS_URL"),
         ({"PREFERENCE_STORE": "pg"}, "needs DATABASE_URL"),
         ({"EPISODIC_STORE": "pgvector"}, "needs DATABASE_URL"),
+        ({"USER_MEMORY_STORE": "pg"}, "needs DATABASE_URL"),
         ({"SESSION_STORE": "redis", "MEMORY_PSEUDONYM_KEY": "short"}, "secrets.token_hex"),
     ],
 )

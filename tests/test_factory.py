@@ -11,19 +11,23 @@ from tri_memory import (
     InMemoryEpisodicStore,
     InMemoryPreferenceStore,
     InMemorySessionStore,
+    InMemoryUserMemoryStore,
     PgVectorEpisodicStore,
     PostgresPreferenceStore,
+    PostgresUserMemoryStore,
     RedisSessionStore,
     TokenWatermark,
     episodic_store_from_env,
     preference_store_from_env,
     session_store_from_env,
+    user_memory_store_from_env,
 )
 
 STORES = {
     "SESSION_STORE": (session_store_from_env, InMemorySessionStore),
     "PREFERENCE_STORE": (preference_store_from_env, InMemoryPreferenceStore),
     "EPISODIC_STORE": (episodic_store_from_env, InMemoryEpisodicStore),
+    "USER_MEMORY_STORE": (user_memory_store_from_env, InMemoryUserMemoryStore),
 }
 
 
@@ -45,7 +49,12 @@ def test_an_unknown_value_is_a_warning_that_quotes_it_and_memory(variable):
 
 @pytest.mark.parametrize(
     ("variable", "value"),
-    [("SESSION_STORE", "pg"), ("EPISODIC_STORE", "redis"), ("PREFERENCE_STORE", "pgvector")],
+    [
+        ("SESSION_STORE", "pg"),
+        ("EPISODIC_STORE", "redis"),
+        ("PREFERENCE_STORE", "pgvector"),
+        ("USER_MEMORY_STORE", "redis"),
+    ],
 )
 def test_an_engine_of_another_variable_is_an_unknown_value(variable, value):
     make, kind = STORES[variable]
@@ -57,6 +66,7 @@ CHOSEN = [
     ("SESSION_STORE", "redis", "REDIS_URL", "redis"),
     ("PREFERENCE_STORE", " PG", "DATABASE_URL", "postgresql"),
     ("EPISODIC_STORE", "PGvector", "DATABASE_URL", "postgresql"),
+    ("USER_MEMORY_STORE", "Pg ", "DATABASE_URL", "postgresql"),
 ]
 
 
@@ -87,6 +97,7 @@ async def test_the_chosen_engines_are_real_ones(embedded_valkey, embedded_postgr
     assert sessions.summarizer(()) == "summary"
     assert isinstance(preference_store_from_env(env), PostgresPreferenceStore)
     assert isinstance(episodic_store_from_env(env, dimensions=3), PgVectorEpisodicStore)
+    assert isinstance(user_memory_store_from_env(env), PostgresUserMemoryStore)
 
 
 @pytest.mark.parametrize("variable", STORES)

@@ -33,6 +33,7 @@ ON_A_SERVER = {
     "RedisSessionStore": "redis",
     "PostgresPreferenceStore": "psycopg",
     "PgVectorEpisodicStore": "psycopg",
+    "PostgresUserMemoryStore": "psycopg",
 }
 PROMISED = {
     *ON_A_SERVER,
@@ -43,18 +44,24 @@ PROMISED = {
     "InMemoryEpisodicStore",
     "InMemoryPreferenceStore",
     "InMemorySessionStore",
+    "InMemoryUserMemoryStore",
     "PreferenceStore",
     "Recollection",
     "Role",
     "SessionStore",
     "SessionSummary",
     "TokenWatermark",
+    "UserMemory",
+    "UserMemoryStore",
     "blocking",
     "default_embedder",
     "episodic_store_from_env",
     "estimate_tokens",
+    "hybrid_recall",
     "preference_store_from_env",
     "session_store_from_env",
+    "structured_recall",
+    "user_memory_store_from_env",
 }
 BLOCK = """
 import sys

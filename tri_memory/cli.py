@@ -78,14 +78,14 @@ def chat(
     OPENAI_API_KEY.
     """
     from tri_memory.agent.repl import Repl
-    from tri_memory.commands.chat import chat_from_env, greeting
+    from tri_memory.commands.chat import chat_from_env, forget_from_env, greeting
 
     try:
         conversation = chat_from_env(user, session)
     except (ValueError, RuntimeError, ConnectionError) as error:
         _fail(str(error))
     typer.echo(greeting(conversation))
-    raise typer.Exit(Repl(conversation, _read_line, typer.echo).run())
+    raise typer.Exit(Repl(conversation, _read_line, typer.echo, forget_from_env(user)).run())
 
 
 @app.command()

@@ -3,6 +3,7 @@
     SESSION_STORE     memory | redis       (REDIS_URL)
     PREFERENCE_STORE  memory | pg          (DATABASE_URL)
     EPISODIC_STORE    memory | pgvector    (DATABASE_URL)
+    USER_MEMORY_STORE memory | pg          (DATABASE_URL)
 
 A value that the variable doesn't know is a warning that quotes it, and memory. A chosen engine whose URL is missing
 (ValueError) or whose server doesn't answer within 10 s (ConnectionError naming it) is an error, never memory.
@@ -16,6 +17,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tri_memory.contracts import EpisodicStore, PreferenceStore, SessionStore
+from tri_memory.entity.records import UserMemoryStore
 from tri_memory.session.compression import CompressionPolicy, CountPolicy, TokenWatermark
 from tri_memory.session.tokens import context_tokens
 from tri_memory.summary import Summarizer
@@ -65,6 +67,19 @@ def episodic_store_from_env(env: Mapping[str, str] | None = None, *, dimensions:
     from tri_memory.episodic.memory import InMemoryEpisodicStore
 
     return InMemoryEpisodicStore()
+
+
+def user_memory_store_from_env(env: Mapping[str, str] | None = None) -> UserMemoryStore:
+    """The store of users' records that `USER_MEMORY_STORE` names; its tables are created at the first call."""
+    if _choose("USER_MEMORY_STORE", ("memory", "pg"), env) == "pg":
+        from tri_memory.engines.kind import POSTGRES
+        from tri_memory.entity.postgres import PostgresUserMemoryStore
+
+        url = _answering(POSTGRES, "USER_MEMORY_STORE=pg", "postgresql://user:password@127.0.0.1/postgres", env)
+        return PostgresUserMemoryStore(url)
+    from tri_memory.entity.memory import InMemoryUserMemoryStore
+
+    return InMemoryUserMemoryStore()
 
 
 def policy_from_env(env: Mapping[str, str] | None = None) -> CompressionPolicy:

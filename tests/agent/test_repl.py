@@ -7,6 +7,7 @@ from tri_memory.agent.repl import Repl, printable, tidy
 from tri_memory.agent.replies import NOT_FOUND
 from tri_memory.clock import ManualClock
 from tri_memory.embedding import HashingEmbedder
+from tri_memory.entity.memory import InMemoryUserMemoryStore
 from tri_memory.episodic.memory import InMemoryEpisodicStore
 from tri_memory.preference.memory import InMemoryPreferenceStore
 from tri_memory.session.memory import InMemorySessionStore
@@ -29,7 +30,7 @@ def a_chat(**options) -> Chat:
     return Chat("ann", "first", **(given | options))
 
 
-def typed(*lines, chat: Chat | None = None) -> tuple[list[str], int]:
+def typed(*lines, chat: Chat | None = None, forget=None) -> tuple[list[str], int]:
     """What the REPL writes when somebody types these lines, and its exit code. An exception is raised in its place."""
     waiting = iter(lines)
     written: list[str] = []
@@ -40,7 +41,7 @@ def typed(*lines, chat: Chat | None = None) -> tuple[list[str], int]:
             raise line
         return line
 
-    code = Repl(chat or a_chat(), read, written.append).run()
+    code = Repl(chat or a_chat(), read, written.append, forget).run()
     return written, code
 
 
@@ -104,15 +105,49 @@ def test_new_begins_a_session_that_knows_the_old_one_only_by_memory():
     assert written[3].startswith("An earlier conversation (2026-03-01) says: “My boots are BX-2207.")
 
 
-def test_forget_empties_all_three_layers_and_says_how_much_went():
-    chat = a_chat()
-    written, _ = typed(
-        "I like canary seeds.", "/new", "hello", "/forget", "/memory", "Which seeds do I like?", "/exit", chat=chat
-    )
+@pytest.mark.parametrize("asked", ["/forget", "forget me", "Please forget me.", "请忘记我。"])
+def test_forget_asks_empties_every_layer_and_says_how_much_went(asked):
+    chat = a_chat(user_memory=InMemoryUserMemoryStore())
+    lines = ("I like canary seeds.", "My order is BX-2207.", "/new", "hello", asked, "yes", "/memory", "Which seeds?")
+    written, _ = typed(*lines, "/exit", chat=chat)
 
-    assert "forgotten: 2 sessions, 1 preferences, 1 episodes" in written
-    assert written[4].startswith("nothing is remembered")
-    assert written[5] == NOT_FOUND["en"]
+    assert "can't be undone" in written[4]
+    assert "forgotten: 2 sessions, 1 preferences, 1 episodes, 1 records" in written
+    assert written[6].startswith("nothing is remembered")
+    assert written[7] == NOT_FOUND["en"]
+
+
+@pytest.mark.parametrize("answer", ["no", "", "maybe", "yes, but later", "forget me", None])
+def test_only_a_clear_yes_forgets(answer):
+    called = []
+
+    async def forget():
+        called.append(True)
+        return "a receipt"
+
+    lines = ("I like canary seeds.", "forget me", *([] if answer is None else [answer, "/prefs"]))
+    written, code = typed(*lines, forget=forget)
+
+    assert (called, code) == ([], 0)
+    assert "nothing was forgotten" in written
+    assert answer is None or "canary seeds: likes" in written
+
+
+def test_who_says_more_than_forget_me_is_answered():
+    written, _ = typed("Don't forget me.", "I forget my order.", "You forgot me.")
+    assert not any("undone" in line for line in written)
+
+
+def test_what_forgets_everywhere_gives_the_receipt_and_the_conversation_keeps_nothing():
+    async def forget():
+        await chat.preferences.forget("ann")
+        return "Forgotten: a receipt"
+
+    chat = a_chat(sessions=None, episodes=None, embedder=None)
+    written, _ = typed("I like canary seeds.", "/forget", "yes", "/prefs", chat=chat, forget=forget)
+
+    assert written[2:] == ["Forgotten: a receipt", "no preferences", ""]
+    assert chat.last_known.preferences == {}
 
 
 @pytest.mark.parametrize("command", ["/frobnicate", "/", "/nwe please", "/home/ann"])

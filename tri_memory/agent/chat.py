@@ -1,9 +1,9 @@
 """A conversation with one user over the three layers of memory.
 
-Each turn: write what the user said; keep what it states about them (layer 2); recall earlier sessions (layer 3);
-assemble the prompt from the window (layer 1) and both, within the budget; ask the model; write its answer. Ending a
-session archives it. A layer that isn't passed isn't there, and the chat does without: leave one out and see what it
-forgets. What a model only repeats from its prompt is neither kept nor archived nor counted as a use.
+Each turn: write what the user said; keep what it states about them (layer 2) and their cases (records); recall earlier
+sessions (layer 3); assemble the prompt from the window (layer 1) and all these, within the budget; ask the model; write
+its answer. Ending a session archives it. A layer that isn't passed isn't there: leave one out and see what it forgets.
+What a model only repeats from its prompt is neither kept nor archived nor counted as a use.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from tri_memory.agent.budget import LeftOut
 from tri_memory.agent.echoes import echoless, injected_sentences, without_fences
 from tri_memory.agent.known import Facts, Past, let_in, require_embedder, within
 from tri_memory.agent.known import Known as Known
-from tri_memory.agent.models import ChatModel, ModelError, PromptOnlyModel
+from tri_memory.agent.models import ChatModel, PromptOnlyModel, checked
 from tri_memory.agent.notice import notice
 from tri_memory.agent.notice_rules import RULES, Rule
 from tri_memory.agent.prompt import SYSTEM, Message, Section, assemble, sections
+from tri_memory.agent.records import Records
 from tri_memory.agent.summaries import never_blank, offline_summarizer, without_replies
 from tri_memory.agent.trace import Mask, Sink, Tracer, TurnTrace, process_mask
 from tri_memory.agent.word_counts import WordCounts
@@ -37,7 +38,8 @@ from tri_memory.contracts import (
     shown,
 )
 from tri_memory.embedding import Embedder
-from tri_memory.embedding.texts import is_blank, storable
+from tri_memory.embedding.texts import is_blank
+from tri_memory.entity.records import UserMemoryStore
 from tri_memory.episodic.archive import archive
 from tri_memory.recall.gate import Gate
 from tri_memory.summary import Summarizer
@@ -51,8 +53,9 @@ class Chat:
     `user_id` owns everything; sessions are stored under `key`, which holds it, so that two users who pick the same
     session id never meet. `window` counts the turns that a prompt repeats. `rules` say which statements are kept.
     `budget` counts tokens, of which a prompt has no more (`budget.py`); without it everything goes in. Episodes are
-    recalled by cosine, where `hybrid` by their words as well, and judged by `gate`; `facts` finds records. `trace`, a
-    list or a function, gets a TurnTrace a turn, the user behind `mask`, memories without text unless `trace_texts`.
+    recalled by cosine, where `hybrid` by their words as well, and judged by `gate`. `user_memory` keeps records, found
+    by the number a question names; `facts` finds others. `trace`, a list or a function, gets a TurnTrace a turn, the
+    user behind `mask`, memories without text unless `trace_texts`.
     Raises ValueError for a user id that is missing, blank, or the session id, for episodes without an embedder, and for
     a gate that judges another embedder's cosines.
     """
@@ -65,6 +68,7 @@ class Chat:
         sessions: SessionStore | None = None,
         preferences: PreferenceStore | None = None,
         episodes: EpisodicStore | None = None,
+        user_memory: UserMemoryStore | None = None,
         embedder: Embedder | None = None,
         model: ChatModel | None = None,
         summarizer: Summarizer | None = None,
@@ -84,18 +88,15 @@ class Chat:
         require_embedder(episodes, embedder, gate)
         self.clock = clock
         self.session_id = self._session_id(session_id)
-        self.sessions = sessions
-        self.preferences = preferences
-        self.episodes = episodes
+        self.sessions, self.preferences = sessions, preferences
+        self.episodes, self.user_memory = episodes, user_memory
         self.embedder = embedder
         self.model: ChatModel = model if model is not None else PromptOnlyModel()
         self.summarizer = summarizer
-        self.system = system
-        self.rules = tuple(rules)
+        self.system, self.rules = system, tuple(rules)
         self.window = require_count("window", window)
         self.budget = None if budget is None else require_count("budget", budget, least=1)
-        self.hybrid, self.gate = hybrid, gate
-        self.facts = facts
+        self.hybrid, self.gate, self.facts = hybrid, gate, facts
         self.last_prompt: list[Message] = []
         self.last_known = Known()
         self.last_left_out: list[LeftOut] = []
@@ -131,12 +132,13 @@ class Chat:
             with self._tracer.turn(self.user_id, self.session_id) as draft:
                 await self._write(turn)
                 await self._keep_what_is_stated(text)
+                await self._records.keep(text, self.key)
                 known = await self._known(turn)
                 self.last_known, self.last_left_out = within(known, self.budget, self.system)
                 self.last_prompt = assemble(self.last_known.window, **self.last_known.remembered(), system=self.system)
                 self._injected |= injected_sentences(self.last_known.injected())
                 draft.assembled(self.last_known, self.last_left_out, lambda: self.last_sections)
-                answer = _checked(await self.model(self.last_prompt))
+                answer = checked(await self.model(self.last_prompt))
                 await self._write(ChatTurn("assistant", without_fences(answer)))
             return answer
 
@@ -172,11 +174,11 @@ class Chat:
         return [SessionSummary(row.session_id.removeprefix(prefix), row.turns, row.updated_at) for row in rows]
 
     async def remembered(self, about: str = "what do you remember about me", k: int = 20) -> Known:
-        """What layers 2 and 3 know about this user: all preferences, the `k` episodes nearest to `about`."""
-        return Known([], await self._preferences(), await self._past.nearest(about, k))
+        """What is known about this user: all preferences, the `k` episodes nearest to `about`, the newest records."""
+        return Known([], await self._preferences(), await self._past.nearest(about, k), await self._records.all())
 
     async def forget(self) -> dict[str, int]:
-        """Delete this user from all three layers; how much went from each."""
+        """Delete this user from all layers there are; how much went from each."""
         async with self._turns:
             rows = await self.list_sessions()
             for row in rows:
@@ -186,11 +188,16 @@ class Chat:
             self.last_prompt, self.last_known, self.last_left_out, self._said_something = [], Known(), [], False
             self._injected.clear()
             self._words.clear()
-            return {"sessions": len(rows), "preferences": preferences, "episodes": episodes}
+            gone = {"sessions": len(rows), "preferences": preferences, "episodes": episodes}
+            return gone if self.user_memory is None else gone | {"records": await self.user_memory.forget(self.user_id)}
 
     @property
     def _prefix(self) -> str:
         return quote(self.user_id, safe="") + "/"
+
+    @property
+    def _records(self) -> Records:
+        return Records(self.user_id, self.user_memory, self.clock)
 
     @property
     def _past(self) -> Past:
@@ -219,7 +226,8 @@ class Chat:
             window = [*window, turn]  # no sessions, or a window of 0: the question itself is always in the prompt
         words = self._words if self.hybrid else None
         hits = await self._past.hits(turn.content, RECALLED, words=words, gate=self.gate, clock=self.clock)
-        facts = list(await self.facts(turn.content)) if self.facts is not None else []
+        facts = await self._records.about(turn.content, window)
+        facts += await self.facts(turn.content) if self.facts is not None else []
         return Known(window, await self._preferences(), let_in(hits), facts, hits)
 
     async def _preferences(self) -> dict[str, str]:
@@ -240,9 +248,3 @@ class Chat:
         )
         self._said_something = False
         return record
-
-
-def _checked(answer: object) -> str:
-    if not isinstance(answer, str) or is_blank(answer):
-        raise ModelError(f"the model answered {shown(answer)} instead of text")
-    return storable(answer)

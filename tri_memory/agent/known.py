@@ -39,7 +39,7 @@ class Known:
     def injected(self) -> list[str]:
         """The texts of the memories, as they were remembered."""
         stated = [f"{key}: {value}" for key, value in self.preferences.items()]
-        recorded = [f"{fact.title}: {fact.text}" for fact in self.facts]
+        recorded = [text for fact in self.facts for text in (f"{fact.title}: {fact.text}", fact.text)]
         return [*stated, *recorded, *(episode.summary for episode in self.episodes)]
 
 

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import unicodedata
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from tri_memory.agent.chat import Chat
+from tri_memory.agent.confirmation import is_clear_yes
 
 Read = Callable[[], str]  # the next line; EOFError at the end
 Write = Callable[[str], None]
+Forget = Callable[[], Awaitable[str]]  # everything of the user, in every store; what is to be said about it
+
+FORGET_ME = re.compile(
+    r"(?:please )?forget (?:me|(?:all|everything) about me)(?: please)?|(?:请)?(?:忘了|忘记|忘掉)我吧?", re.IGNORECASE
+)
+SURE = "Forget everything about you? This can't be undone. 要忘记关于你的一切吗？此事不能撤回。 [yes/no]"
 
 
 class Repl:
-    """`run` reads lines until /exit, the end of the input or Ctrl-C, and archives the session whichever it was."""
+    """`run` reads lines until /exit, the end of the input or Ctrl-C, and archives the session whichever it was.
 
-    def __init__(self, chat: Chat, read: Read, write: Write) -> None:
-        self.chat = chat
+    `forget` is what "/forget" and "forget me" call after a clear yes; without it the layers of the chat are emptied.
+    """
+
+    def __init__(self, chat: Chat, read: Read, write: Write, forget: Forget | None = None) -> None:
+        self.chat, self.forget = chat, forget
         self.read = read
         self.write = write
         self.commands: dict[str, tuple[str, Callable[[], Awaitable[None]]]] = {
@@ -26,7 +37,7 @@ class Repl:
             "/sessions": ("your sessions, most recent first", self._sessions),
             "/prefs": ("your preferences", self._prefs),
             "/memory": ("what is remembered about you", self._memory),
-            "/forget": ("delete everything about you, in all three layers", self._forget),
+            "/forget": ("delete everything about you, in every layer", self._forget),
             "/help": ("this list", self._help),
         }
 
@@ -54,6 +65,9 @@ class Repl:
 
     async def _answer(self, line: str) -> None:
         if not line:
+            return
+        if FORGET_ME.fullmatch(line.rstrip(" .!。！")):
+            await self._forget()
             return
         if not line.startswith("/"):
             self.write(printable(await self.chat.say(line)))
@@ -85,13 +99,25 @@ class Repl:
     async def _memory(self) -> None:
         known = await self.chat.remembered()
         lines = [f"preference  {key}: {value}" for key, value in known.preferences.items()]
+        lines += [f"record  [{fact.when:%Y-%m-%d}] {fact.title}: {fact.text}" for fact in known.facts]
         episodes = sorted(known.episodes, key=lambda episode: episode.created_at)
         lines += [f"episode  [{episode.created_at:%Y-%m-%d}] {episode.summary}" for episode in episodes]
         self._list(lines, "nothing is remembered about you yet; earlier sessions are, once they have ended (/new)")
 
     async def _forget(self) -> None:
-        gone = await self.chat.forget()
-        self.write("forgotten: " + ", ".join(f"{count} {layer}" for layer, count in gone.items()))
+        self.write(SURE)
+        try:
+            sure = is_clear_yes(tidy(self.read()))
+        except EOFError:  # nobody is there to say it
+            sure = False
+        if not sure:
+            self.write("nothing was forgotten")
+            return
+        if self.forget is not None:
+            self.write(await self.forget())
+        gone = await self.chat.forget()  # with what the conversation itself still holds
+        if self.forget is None or any(gone.values()):
+            self.write("forgotten: " + ", ".join(f"{count} {layer}" for layer, count in gone.items()))
 
     async def _help(self) -> None:
         for name, (what, _) in self.commands.items():

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 from tri_memory.agent.budget import LeftOut
 from tri_memory.agent.chat import Chat
-from tri_memory.agent.prompt import episode_line, preference_line
+from tri_memory.agent.prompt import Fact, episode_line, fact_line, preference_line
 from tri_memory.contracts import Recollection, require_count
 from tri_memory.recall.gate import Hit
 from tri_memory.summary import is_summary
@@ -32,7 +32,8 @@ class MemoryRow:
 
 
 async def memory_view(chat: Chat, most: int = MOST) -> list[MemoryRow]:
-    """The user's sessions, preferences, the facts of the last prompt, and up to `most` episodes, the newest first.
+    """The user's sessions, preferences, records (20 of them) and the facts of the last prompt, and up to `most`
+    episodes, the newest first.
 
     Only this user's, since a chat has no other's. What the stores raise goes through.
     """
@@ -40,7 +41,7 @@ async def memory_view(chat: Chat, most: int = MOST) -> list[MemoryRow]:
     known = await chat.remembered(k=most)
     rows = await _sessions(chat)
     rows += [_preference(chat, key, value) for key, value in known.preferences.items()]
-    rows += _facts(chat)
+    rows += _facts(chat, known.facts)
     newest_first = sorted(known.episodes, key=lambda episode: episode.created_at, reverse=True)
     return rows + [_episode(chat, episode) for episode in newest_first]
 
@@ -73,11 +74,18 @@ def _preference(chat: Chat, key: str, value: str) -> MemoryRow:
     return MemoryRow("preferences", f"{key}: {value}", None, used, why)
 
 
-def _facts(chat: Chat) -> list[MemoryRow]:
-    return [
-        MemoryRow("facts", f"{fact.title}: {fact.text}", fact.when.astimezone(UTC), True, "belongs to what was asked")
-        for fact in chat.last_known.facts
-    ] + [MemoryRow("facts", one.item, None, False, one.reason) for one in chat.last_left_out if one.layer == "facts"]
+def _facts(chat: Chat, recorded: list[Fact]) -> list[MemoryRow]:
+    used = chat.last_known.facts
+    out = [one for one in chat.last_left_out if one.layer == "facts"]
+    rows = [_fact(fact, True, "belongs to what was asked") for fact in used]
+    rows += [MemoryRow("facts", one.item, None, False, one.reason) for one in out]
+    told = {fact.title for fact in used} | {fact.title for fact in recorded if fact_line(fact) in {o.item for o in out}}
+    why = "not named in what was asked, or said in this conversation" if chat.last_prompt else "nothing was asked yet"
+    return rows + [_fact(fact, False, why) for fact in recorded if fact.title not in told]
+
+
+def _fact(fact: Fact, used: bool, why: str) -> MemoryRow:
+    return MemoryRow("facts", f"{fact.title}: {fact.text}", fact.when.astimezone(UTC), used, why)
 
 
 def _episode(chat: Chat, episode: Recollection) -> MemoryRow:

@@ -6,16 +6,24 @@ import os
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
-from tri_memory.commands.registry import pseudonyms_from_env, registry_from_env
+from tri_memory.commands.registry import STORES, pseudonyms_from_env, registry_from_env
 from tri_memory.contracts import require_text
 from tri_memory.engines.closing import Closing
-from tri_memory.factory import episodic_store_from_env, preference_store_from_env, session_store_from_env
+from tri_memory.factory import (
+    episodic_store_from_env,
+    preference_store_from_env,
+    session_store_from_env,
+    user_memory_store_from_env,
+)
 from tri_memory.privacy.forget import Stores, forget_user
 from tri_memory.privacy.forgettable import Forgettable
 from tri_memory.privacy.receipt import Receipt
 
 if TYPE_CHECKING:
     from tri_memory.privacy.postgres_tombstones import PostgresTombstones
+
+
+RECORDS = "USER_MEMORY_STORE"
 
 
 async def forgotten(user_id: str) -> Receipt:
@@ -46,13 +54,16 @@ async def _answering(stack: AsyncExitStack) -> PostgresTombstones | None:
 async def _stores(stack: AsyncExitStack) -> Stores:
     layers = {"SESSION_STORE": _sessions, "PREFERENCE_STORE": _preferences, "EPISODIC_STORE": _episodes}
     named = {variable: layer for variable, layer in layers.items() if _is_named(variable)}
-    if not named:
+    if not names_a_store():
         raise ValueError(
             "every store is in memory, where nothing outlives its process, so there is nothing to forget: set "
-            "SESSION_STORE=redis and REDIS_URL, or PREFERENCE_STORE=pg, EPISODIC_STORE=pgvector and DATABASE_URL"
+            "SESSION_STORE=redis and REDIS_URL, or PREFERENCE_STORE=pg, EPISODIC_STORE=pgvector, USER_MEMORY_STORE=pg "
+            "and DATABASE_URL"
         )
     if os.environ.get("DATABASE_URL", "").strip():
-        named["user_memory"] = _user_memory
+        named[RECORDS] = _user_memory
+    elif _is_named(RECORDS):
+        user_memory_store_from_env()  # which says that the URL is missing
     found: dict[str, Any] = {}
     failed: list[Forgettable] = []
     for layer in named.values():
@@ -61,6 +72,11 @@ async def _stores(stack: AsyncExitStack) -> Stores:
         except (OSError, RuntimeError, ImportError) as error:  # the others are forgotten all the same
             failed.append(_Unreachable(layer.__name__.removeprefix("_"), error))
     return Stores(**found, others=failed)
+
+
+def names_a_store() -> bool:
+    """Whether the environment names one that outlives the process."""
+    return any(map(_is_named, ("SESSION_STORE", *STORES)))
 
 
 def _is_named(variable: str) -> bool:

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from tri_memory.privacy.postgres_tombstones import PostgresTombstones
 
 
+STORES = {"PREFERENCE_STORE": "pg", "EPISODIC_STORE": "pgvector", "USER_MEMORY_STORE": "pg"}  # those in Postgres
+
+
 def pseudonyms_from_env() -> Pseudonyms | None:
     """None where no key is set; ValueError for one that is too short."""
     return Pseudonyms.from_env() if os.environ.get(VARIABLE, "").strip() else None
@@ -19,8 +22,8 @@ def pseudonyms_from_env() -> Pseudonyms | None:
 def registry_from_env() -> PostgresTombstones | None:
     """In the database that DATABASE_URL names, if a store there is chosen and MEMORY_PSEUDONYM_KEY is set."""
     url, names = os.environ.get("DATABASE_URL", "").strip(), pseudonyms_from_env()
-    chosen = {name: os.environ.get(name, "").strip().lower() for name in ("PREFERENCE_STORE", "EPISODIC_STORE")}
-    is_used = chosen["PREFERENCE_STORE"] == "pg" or chosen["EPISODIC_STORE"] == "pgvector"
+    chosen = {(name, os.environ.get(name, "").strip().lower()) for name in STORES}
+    is_used = not chosen.isdisjoint(STORES.items())
     if not url or names is None or not is_used:
         return None
     from tri_memory.privacy.postgres_tombstones import PostgresTombstones

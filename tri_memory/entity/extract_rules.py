@@ -22,8 +22,10 @@ _SHAPE = (
     r"|[A-Z]-\d{4,12}[A-Z]?|[A-Z]{2,5}-[A-Z0-9]{1,4}-\d{2})"
 )
 CODE = rf"{_LEFT}{_NOT}(?P<what>{_SHAPE}){_RIGHT}"
-# Behind a word that says what it is, small letters or many digits will do; behind "number", a space or few digits, too.
-NAMED = rf"{_LEFT}{_NOT}(?P<what>{_SHAPE}|[A-Z]{{1,5}}[-_]?\d{{3,16}}[A-Z]?|\d{{6,20}}){_RIGHT}"
+# Behind a word that says what it is, small letters, many digits, or two letters and a space will do; behind "number",
+# more letters and a space, or few digits, too.
+_TWO = r"(?!(?:am|an|as|be|do|go|he|if|it|me|so|up|us|we) )[A-Z]{2} \d{3,16}"
+NAMED = rf"{_LEFT}{_NOT}(?P<what>{_SHAPE}|[A-Z]{{1,5}}[-_]?\d{{3,16}}[A-Z]?|{_TWO}|\d{{6,20}}){_RIGHT}"
 _LOOSE = r"[A-Z]{1,5}[-_ ]?\d{2,16}[A-Z]?(?:-[A-Z0-9]{1,4})?|\d{4,20}"
 NUMBERED = rf"{_LEFT}{_NOT}(?P<what>{_SHAPE}|{_LOOSE}){_RIGHT}"
 
@@ -153,12 +155,21 @@ IDS = (
         (
             "the quote is [Q-664]",
             "order [bx2207]",
+            "where is order [bx 2207] now",
             "工单[MT-3359]，",
             "我的订单是[bx2207]",
             "order_lookup([BX-2207])",
             "订单[20260105123456]还没发",
         ),
-        ("order in 2026", "an order of 1,200", "in case covid-19 returns", "合同100000元"),
+        (
+            "order in 2026",
+            "order me 2000 tiles",
+            "order up 2207",
+            "case law 2019",
+            "an order of 1,200",
+            "in case covid-19 returns",
+            "合同100000元",
+        ),
     ),
     Rule(
         "a thing by its name",
