@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from tri_memory.contracts import require_count, require_text, shown
@@ -106,8 +106,8 @@ def off_topic(dataset: Dataset, *, each: int = 10, seed: int = 0) -> list[Questi
     """
     rng = random.Random(seed)
     drawn = []
-    for user in dataset.users():
-        others = [one for one, shared in _foreign(dataset, user) if not shared]
+    for user, foreign in _foreign(dataset):
+        others = [one for one, shared in foreign if not shared]
         for number, one in enumerate(rng.sample(others, min(each, len(others))), start=1):
             drawn.append(replace(_question(user, OFF_TOPIC, one.question, "", []), question_id=f"{user}-other{number}"))
     return drawn
@@ -115,27 +115,33 @@ def off_topic(dataset: Dataset, *, each: int = 10, seed: int = 0) -> list[Questi
 
 def not_borrowed(dataset: Dataset) -> int:
     """How many pairs of a user and somebody else's question `off_topic` leaves out, since the user may answer it."""
-    return sum(shared for user in dataset.users() for _, shared in _foreign(dataset, user))
+    return sum(shared for _, foreign in _foreign(dataset) for _, shared in foreign)
 
 
-def _foreign(dataset: Dataset, user: str) -> list[tuple[Question, bool]]:
-    """Every question of somebody else, and whether this user's past may answer it."""
-    kit = "zh" if dataset.language == "zh" else "en"
-    source = dataset if len(dataset.users()) > 1 else load(kit)
-    own = {_folded(turn.content) for one in dataset.of(user) for turn in one.turns}
-    asked = {_folded(one.question) for one in dataset.questions if one.user_id == user}
-    visits = {_words_of(one) for one in dataset.of(user)}
-    sharing = {one.user_id for one in source.sessions if _words_of(one) in visits}
-    turns = {one.session_id: one.turns for one in source.sessions}
-    everything = "\n".join(own)
+def _foreign(dataset: Dataset) -> Iterator[tuple[str, list[tuple[Question, bool]]]]:
+    """Each user with every question of somebody else, and whether this user's past may answer it."""
+    source = dataset if len(dataset.users()) > 1 else load("zh" if dataset.language == "zh" else "en")
+    said = {one.session_id: _words_of(one) for one in (*source.sessions, *dataset.sessions)}
+    having: dict[tuple[str, ...], set[str]] = {}
+    for one in source.sessions:
+        having.setdefault(said[one.session_id], set()).add(one.user_id)
+    asks = [(one, _folded(one.question)) for one in source.questions if one.kind != "unanswerable"]
+    for user in dataset.users():
+        visits = [said[one.session_id] for one in dataset.of(user)]
+        sharing = set().union(*(having.get(words, ()) for words in visits))
+        own = {text for words in visits for text in words}
+        asked = {_folded(one.question) for one in dataset.questions if one.user_id == user}
+        others = [(one, text) for one, text in asks if one.user_id != user]
+        yield (
+            user,
+            [(one, one.user_id in sharing or text in asked or _told(one, text, own, said)) for one, text in others],
+        )
 
-    def shared(one: Question) -> bool:
-        gold = one.gold_turns or [(visit, i) for visit in one.gold_sessions for i in range(len(turns[visit]))]
-        text = _folded(one.question)
-        known = text in asked or text in everything or one.user_id in sharing
-        return known or any(_folded(turns[visit][i].content) in own for visit, i in gold)
 
-    return [(one, shared(one)) for one in source.questions if one.user_id != user and one.kind != "unanswerable"]
+def _told(one: Question, text: str, own: set[str], said: dict[str, tuple[str, ...]]) -> bool:
+    """Whether a turn of `own` holds the question, or says what one of its gold turns says."""
+    gold = one.gold_turns or [(visit, i) for visit in one.gold_sessions for i in range(len(said[visit]))]
+    return any(said[visit][i] in own for visit, i in gold) or any(text in turn for turn in own)
 
 
 def _folded(content: str) -> str:
