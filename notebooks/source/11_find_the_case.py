@@ -431,4 +431,4 @@ quiz("11")
 # **Claims tested here**: C07, C08, C09. **What breaks this idea**: a typo that is another case's id, and a cache that still
 # has the record of yesterday.
 #
-# Next in the series: 12 Hot and cold, the same records in Redis and Postgres at once. It is still to be written.
+# Next in the series: [12 Hot and cold](12_hot_and_cold.ipynb), the same records in Redis and Postgres at once.

@@ -72,6 +72,11 @@ def every_user_memory_store(**options: Any) -> dict[str, UserMemoryStore]:
     return stores
 
 
+def every_redis() -> dict[str, Engine]:
+    """By way ("container", "embedded"), a Redis that runs."""
+    return _every("Redis", engines.redis)
+
+
 def _every(kind: str, make: Callable[..., Engine]) -> dict[str, Engine]:
     """Those that this machine has. A server behind a URL is somebody's own and is left alone."""
     ways = [row.way for row in engines.describe() if row.kind == kind and row.available and row.way != "url"]
