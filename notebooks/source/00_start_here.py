@@ -23,7 +23,7 @@ from tri_memory.agent.chat import Chat
 from tri_memory.lab import datasets
 from tri_memory.lab.chapters.ch00 import asking, atlas, health, ladder, layers, measure
 from tri_memory.lab.chapters.ch00 import panel, placing, series, visits
-from tri_memory.lab.exercises import about, check, hint, quiz, reveal
+from tri_memory.lab.exercises import about, check, hint, progress, quiz, reveal
 from tri_memory.lab.plots import picture
 
 health.table(doctor.checks())
@@ -373,6 +373,12 @@ async def put_back(chat, notes: list[tuple[datetime, str]]) -> None:
 
 # %%
 check("00-3", put_back)
+
+# %% [markdown]
+# What you have solved is kept in `workbook/progress.json`: times and counts, and nothing of your code.
+
+# %%
+progress()
 
 # %%
 quiz("00")
