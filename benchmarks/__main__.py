@@ -16,6 +16,7 @@ from benchmarks import (
     entities,
     imports,
     injection,
+    memory_token,
     pgvector,
     quality,
     ranking,
@@ -23,7 +24,6 @@ from benchmarks import (
     redis_sessions,
     session,
     sweep,
-    token,
 )
 
 PEERS = ("langchain-core", "langchain-community", "langchain-redis", "openai-agents")
@@ -32,7 +32,19 @@ PEERS = ("langchain-core", "langchain-community", "langchain-redis", "openai-age
 def main() -> None:
     console = Console(width=150)
     table = Table("work", "ours (µs)", "beside", "theirs (µs)", "ratio", "goal", title=_machine())
-    for part in (session, recall, ranking, sweep, imports, redis_sessions, pgvector, entities, token, cache, injection):
+    for part in (
+        session,
+        recall,
+        ranking,
+        sweep,
+        imports,
+        redis_sessions,
+        pgvector,
+        entities,
+        memory_token,
+        cache,
+        injection,
+    ):
         with console.status(f"measuring {part.__name__.split('.')[-1]}"):
             for row in part.rows():
                 mark = "" if row.reached else " (not reached)"
