@@ -17,6 +17,7 @@ from typing import Any
 from tri_memory.contracts import shown
 from tri_memory.lab.card import Card, folded, text_card
 from tri_memory.lab.progress import note_hint, note_reveal, note_try
+from tri_memory.lab.reveal_switch import switched_off_by
 from tri_memory.lab.sources import solution_of
 
 SEEDS = (20260105, 42)
@@ -140,13 +141,15 @@ def hint(id: str, step: int | None = None) -> Card:
     if step not in (1, 2, 3):
         raise ValueError(f"step must be 1, 2 or 3; got {step!r}")
     note_hint(id, step)
-    way_out = f" Still stuck? reveal({id!r}) shows one right answer." if step == 3 else ""
+    way_out = f" Still stuck? reveal({id!r}) shows one right answer." if step == 3 and not switched_off_by() else ""
     return text_card(f"Hint {step} of 3 · {id}", task.hints[step - 1] + way_out)
 
 
 def reveal(id: str) -> Card:
-    """One right answer, folded away."""
+    """One right answer, folded away; where a teacher has switched that off, who did."""
     task = _exercise(id)
+    if who := switched_off_by():
+        return text_card("reveal is switched off", f"It was switched off by {who}. hint({id!r}) still works.")
     code = solution_of(id)
     note_reveal(id)
     body = folded("one right answer (click)", f"<pre>{html.escape(code)}</pre>")
