@@ -12,7 +12,8 @@ from typing import Any
 
 import jwt
 
-from tri_memory.lab.exercises.ch12_phones import Phones, everywhere, hold_orders, hold_outage
+from tri_memory.lab.exercises.ch12_outage import hold_outage
+from tri_memory.lab.exercises.ch12_phones import Phones, everywhere, hold_orders
 from tri_memory.lab.exercises.kit import Option, Question, Wrong, exercise, self_test
 
 

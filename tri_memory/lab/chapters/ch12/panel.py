@@ -157,7 +157,7 @@ def timeline_panel() -> Panel:
         say,
         [
             Choice("order", ORDERS, label="how a write is done"),
-            Slider("begins_s", 0, 4, 1.5, 0.1, label="the reader begins at", unit="s"),
+            Slider("begins_s", 0, 4, 1.2, 0.1, label="the reader begins at", unit="s"),
             Slider("held_s", 0, 6, 2, 0.5, label="its fill is held up for", unit="s"),
             Slider("ttl_s", 5, 60, 20, 1, label="TTL of an entry", unit="s"),
         ],

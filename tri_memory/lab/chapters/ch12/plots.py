@@ -14,7 +14,6 @@ from tri_memory.lab.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, row_of_axes
 
 LOOKS = {GET: (GREY, "v"), HIT: (BLUE, "o"), POSTGRES: (GREEN, "s"), MISS: (ORANGE, "D"), DEAD: (PURPLE, "^")}
 READS = {"at every turn": (BLUE, "o"), "three times a visit": (GREEN, "s"), "once a visit": (ORANGE, "D")}
-BYTES = {1_000: "1 kB", 10_000: "10 kB", 100_000: "100 kB", 1_000_000: "1 MB", 4_000_000: "4 MB", 8_000_000: "8 MB"}
 
 
 def cost(table: pd.DataFrame) -> Figure:
@@ -31,7 +30,7 @@ def cost(table: pd.DataFrame) -> Figure:
     left.yaxis.set_major_formatter(FuncFormatter(lambda ms, _: f"{ms:g}"))
     left.set_xticks(range(len(sizes)), [str(size) for size in sizes])
     left.legend(ncols=1, loc="upper left", fontsize=11)
-    for size, line in zip(sizes, ("-", "--", ":"), strict=True):
+    for size, line in zip(sizes, ("-", "--", ":"), strict=False):
         ms = medians(table, size)
         right.plot([0, 100], [1, 1], color=GREEN, linewidth=1.6)
         relative = [ms[MISS] / ms[POSTGRES], ms[HIT] / ms[POSTGRES]]
@@ -77,11 +76,15 @@ def large(jsonb: pd.DataFrame, redis: pd.DataFrame) -> Figure:
     three.set(title="A value in Redis", ylabel="ms")
     for ax, sizes in ((one, jsonb["size"]), (two, jsonb["size"]), (three, redis["size"])):
         ax.set(xscale="log", yscale="log", xlabel="size")
-        ax.set_xticks(sorted(set(sizes)), [BYTES[size] for size in sorted(set(sizes))], fontsize=10)
+        ax.set_xticks(sorted(set(sizes)), [_bytes(size) for size in sorted(set(sizes))], fontsize=10)
         ax.minorticks_off()
     three.legend(loc="upper left")
     figure.legend(*one.get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return figure
+
+
+def _bytes(size: int) -> str:
+    return f"{size / 1e6:g} MB" if size >= 1e6 else f"{size / 1e3:g} kB"
 
 
 def _spread(ax: Axes, its: pd.DataFrame, colour: str, marker: str, label: str) -> None:
