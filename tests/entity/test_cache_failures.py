@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from tests.conftest import needs
-from tests.entity.test_cache import Truth, keys_of
+from tests.entity.test_cache import ANN, Truth, keys_of
 from tri_memory.engines.port import free_port
 from tri_memory.entity.cache import CachedUserMemoryStore
 
@@ -115,7 +115,7 @@ async def test_rubbish_under_a_key_is_swept_away(client, prefix, what, value):
     await store.put("ann", "case", "1", {"n": 1})
     await store.find("ann", memory_type="case")
     first = await truth.version("ann")
-    name = f"{prefix}{{ann}}:{what}" + (f":{first}" if what == "case" else "")
+    name = f"{prefix}{{{ANN}}}:{what}" + (f":{first}" if what == "case" else "")
     await client.delete(name)
     if value == "list":
         await client.rpush(name, "x")
@@ -133,7 +133,7 @@ async def test_rubbish_under_a_key_is_swept_away(client, prefix, what, value):
     await store.forget("ann")
     left = []
     if what == "index":  # who lost the names of the entries can't delete them: nobody is served, and they expire
-        left = [f"{prefix}{{ann}}:case:{first}"]
+        left = [f"{prefix}{{{ANN}}}:case:{first}"]
         assert 0 < await client.ttl(left[0]) <= 3_600
     assert await keys_of(client, prefix) == left
     assert await store.find("ann", memory_type="case") == []
@@ -166,10 +166,10 @@ async def test_what_was_forgotten_while_redis_was_away_is_deleted_there_by_the_n
     store._calls._quiet_until = float("inf")  # as after a failure
     assert await store.forget("ann") == 1
     assert await store.find("ann") == []
-    assert [key for key in await keys_of(client, prefix) if "{ann}:any" in key]
+    assert [key for key in await keys_of(client, prefix) if f"{{{ANN}}}:any" in key]
     store._calls._quiet_until = 0.0
     await store.find("bob")
-    assert not [key for key in await keys_of(client, prefix) if "{ann}" in key]
+    assert not [key for key in await keys_of(client, prefix) if f"{{{ANN}}}" in key]
     assert await store.find("ann") == []
 
 

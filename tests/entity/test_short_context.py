@@ -10,8 +10,10 @@ import pytest
 
 from tests.conftest import needs
 from tri_memory import ChatTurn, ManualClock
+from tri_memory.entity.key_names import hashed
 from tri_memory.entity.short_context import InMemoryShortContext, RedisShortContext, ShortContext, digest
 
+ANN = hashed("ann")
 TURNS = [
     ChatTurn("system", "Be kind."),
     ChatTurn("user", "first"),
@@ -113,7 +115,7 @@ async def test_in_redis_it_lasts_an_hour_by_the_servers_clock(embedded_valkey):
     prefix = f"{uuid4().hex}:"
     async with aioredis.Redis.from_url(embedded_valkey) as client:
         await RedisShortContext(client, prefix=prefix).put("ann", TURNS)
-        assert timedelta(minutes=59) < timedelta(seconds=await client.ttl(f"{prefix}{{ann}}")) <= timedelta(hours=1)
+        assert timedelta(minutes=59) < timedelta(seconds=await client.ttl(f"{prefix}{{{ANN}}}")) <= timedelta(hours=1)
 
 
 async def test_a_server_that_is_not_there_is_named_without_its_password():

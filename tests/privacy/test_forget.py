@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from uuid import uuid4
 
 import pytest
 
@@ -12,14 +13,18 @@ from tests.privacy.slow import Gate, Slow
 from tri_memory import ChatTurn, EpisodicRecord, InMemoryPreferenceStore, InMemorySessionStore
 from tri_memory.agent.chat import Chat
 from tri_memory.clock import ManualClock, system_clock
+from tri_memory.engines.redis_client import ClientPerLoop
+from tri_memory.entity.cache import CachedUserMemoryStore
 from tri_memory.entity.extract import extract
 from tri_memory.entity.graph import EntityGraph
+from tri_memory.entity.memory import InMemoryUserMemoryStore
 from tri_memory.entity.records import Forgotten
 from tri_memory.episodic.archive import archive
 from tri_memory.privacy.audit import AuditLog
 from tri_memory.privacy.consent import Consent
 from tri_memory.privacy.forget import Stores, forget_user, purge
 from tri_memory.privacy.guarded import guarded
+from tri_memory.privacy.hunt import hunt_redis
 from tri_memory.privacy.jobs import Jobs
 from tri_memory.privacy.pseudonyms import Pseudonyms
 from tri_memory.privacy.receipt import Receipt
@@ -513,3 +518,35 @@ async def test_the_receipt_survives_json_and_its_page_escapes_what_stands_in_it(
     assert json.loads(receipt.to_json())["ok"] is True
     assert "<script>" not in receipt.to_html()
     assert "can&#x27;t be searched" in receipt.to_html()
+
+
+@pytest.mark.parametrize("how", ["user_memory", "cache"])
+async def test_a_cache_that_could_not_be_told_is_named_in_the_receipt_with_when_its_copies_are_gone(
+    embedded_valkey, free_tcp_port, how
+):
+    truth, prefix, where = InMemoryUserMemoryStore(), f"{uuid4().hex}:", {"url": embedded_valkey}
+    clients = ClientPerLoop(embedded_valkey)
+    here = clients.here
+    clients.here = lambda: (dead.here if where["url"] is None else here)()
+    dead = ClientPerLoop(f"redis://127.0.0.1:{free_tcp_port}")
+    async with CachedUserMemoryStore(truth, clients, prefix=prefix, limit_s=5, ttl_s=1_800, pause_s=0.001) as store:
+        await store.put("ann", "case", CANARY, {"said": CANARY})
+        await store.find("ann")
+        where["url"] = None  # Redis is gone
+        stores = Stores(**{how: guarded(store, InMemoryTombstones())})
+        store._calls._limit_s = 0.2
+        receipt = await forget_user("ann", stores=stores)
+
+        assert not receipt.ok
+        assert receipt.lines[-1].store == "copies in Redis"
+        assert "expire, at most 1,800 s after they were read" in receipt.to_text()
+        assert "expire, at most 1,800 s" in receipt.to_html()
+        assert await store.find("ann") == []
+        assert await hunt_redis(embedded_valkey, [CANARY], match=f"{prefix}*") == {"keys": 1}
+
+        where["url"] = embedded_valkey  # and back: forget again, as the receipt says
+        store._calls._limit_s = 5
+        await asyncio.sleep(0.01)
+        assert (await forget_user("ann", stores=stores)).ok
+        assert await hunt_redis(embedded_valkey, [CANARY], match=f"{prefix}*") == {}
+    await dead.close()

@@ -17,6 +17,7 @@ from tri_memory.factory import (
 )
 from tri_memory.privacy.forget import Stores, forget_user
 from tri_memory.privacy.forgettable import Forgettable
+from tri_memory.privacy.pseudonyms import Pseudonyms
 from tri_memory.privacy.receipt import Receipt
 
 if TYPE_CHECKING:
@@ -127,10 +128,33 @@ async def _user_memory(stack: AsyncExitStack) -> dict[str, Any]:
     from tri_memory.entity.cache import CachedUserMemoryStore
     from tri_memory.entity.short_context import RedisShortContext
 
-    return {
+    found: dict[str, Any] = {
         "user_memory": await stack.enter_async_context(CachedUserMemoryStore.from_url(truth, redis_url)),
         "short_context": await stack.enter_async_context(RedisShortContext.from_url(redis_url)),
     }
+    if names := pseudonyms_from_env():
+        found["cache"] = _UnderKeyedNames(stack, truth, redis_url, names)
+    return found
+
+
+class _UnderKeyedNames:
+    """What a program keeps in Redis that gave its cache and its short context `Pseudonyms.of_user` for `name_of`."""
+
+    def __init__(self, stack: AsyncExitStack, truth: Any, url: str, pseudonyms: Pseudonyms) -> None:
+        self._stack, self._truth, self._url, self._pseudonyms = stack, truth, url, pseudonyms
+
+    async def forget(self, user_id: str) -> int:
+        from tri_memory.entity.cache import CachedUserMemoryStore
+        from tri_memory.entity.short_context import RedisShortContext
+
+        gone = 0
+        for name in self._pseudonyms.candidates_of_user(user_id):
+            named = {"name_of": lambda _, name=name: name}
+            cache = CachedUserMemoryStore.from_url(self._truth, self._url, **named)
+            await (await self._stack.enter_async_context(cache)).deactivate(user_id)
+            short = await self._stack.enter_async_context(RedisShortContext.from_url(self._url, **named))
+            gone += await short.forget(user_id)
+        return gone
 
 
 class _Unreachable:

@@ -91,7 +91,7 @@ class ClientOfOneLoop:
         if not inspect.iscoroutinefunction(getattr(client, "execute_command", None)):
             raise ValueError(
                 f"client must be a redis.asyncio.Redis or RedisCluster; got {type(client).__name__}. "
-                "RedisSessionStore.from_url(url) makes one"
+                "a store that is made with from_url(url) makes one itself"
             )
         settings = getattr(getattr(client, "connection_pool", None), "connection_kwargs", {})
         host = settings.get("path") or settings.get("host", "the given client")
@@ -107,7 +107,7 @@ class ClientOfOneLoop:
         elif self._loop is not loop:
             raise RuntimeError(
                 "this store's Redis client belongs to another event loop; "
-                "make the store with RedisSessionStore.from_url(url), which keeps a client for each"
+                "a store that is made with from_url(url) keeps a client for each"
             )
         return self._client, None
 
@@ -142,7 +142,7 @@ class Connected:
         if isinstance(error, MaxConnectionsError):
             raise ConnectionError(
                 f"all connections of the client to Redis at {self._where} are in use; give it a "
-                "BlockingConnectionPool, in which calls wait, or make the store with RedisSessionStore.from_url"
+                "BlockingConnectionPool, in which calls wait, or use a store that is made with from_url(url)"
             ) from error
         if isinstance(error, RedisConnectionError | RedisTimeoutError | RedisClusterException | InvalidResponse):
             raise self._unreachable(error) from error

@@ -1,7 +1,7 @@
 """A user's records, hot and cold: Postgres is the truth, and Redis saves asking it twice.
 
-Keys, for the default prefix; `user` is the user's id with `%`, `{` and `}` percent-encoded, so that no two users share
-a key and all keys of a user share a hash slot. `type` is a memory type, or `any` for the records of all types.
+Keys, for the default prefix; `user` is a name for the user, by default a hash of the id, which stands in no key, and in
+braces, so that all keys of a user share a hash slot. `type` is a memory type, or `any` for the records of all types.
 
     mem:{user}:type:version  string  all active records of that type, newest first, as JSON; `ttl_s`
     mem:{user}:version       string  the version that the truth has, or a ticket while readers ask for it; `check_s`
@@ -34,6 +34,7 @@ from tri_memory.engines.closing import Closing
 from tri_memory.engines.redis_client import ClientPerLoop
 from tri_memory.entity.cache_calls import CacheCalls, Keys, Mark, text
 from tri_memory.entity.cache_entry import MOST_RECORDS, TooLarge, decoded, encoded
+from tri_memory.entity.key_names import NameOf, hashed
 from tri_memory.entity.records import (
     Forgotten,
     MemoryType,
@@ -56,7 +57,8 @@ class CachedUserMemoryStore(Closing):
     one for each loop. A call to Redis is given up after `limit_s` seconds, and after a failure Redis is not asked again
     for `pause_s`: the truth is, as always. `forget` in that time leaves copies in Redis that nobody is served; this
     process deletes them when a later call reaches Redis, and they expire `ttl_s` after they were read.
-    `clock` is the truth's, for when something was said; Redis lets things expire by its own.
+    `clock` is the truth's, for when something was said; Redis lets things expire by its own. `name_of` gives a user's
+    name in the keys, such as `Pseudonyms.of_user`: the same one in every process that shares this Redis.
     """
 
     def __init__(
@@ -70,9 +72,11 @@ class CachedUserMemoryStore(Closing):
         pause_s: float = 5,
         prefix: str = "mem:",
         clock: Clock = system_clock,
+        name_of: NameOf = hashed,
     ) -> None:
-        self._calls = CacheCalls(client, ttl_s=ttl_s, check_s=check_s, limit_s=limit_s, pause_s=pause_s, prefix=prefix)
-        self.truth, self.stats = truth, self._calls.stats
+        limits = {"ttl_s": ttl_s, "check_s": check_s, "limit_s": limit_s, "pause_s": pause_s}
+        self._calls = CacheCalls(client, **limits, prefix=prefix, name_of=name_of)
+        self.truth, self.stats, self.ttl_s = truth, self._calls.stats, ttl_s
         self._clock = clock
         self._seen: dict[str, str] = {}  # user -> the version last seen, which saves a round trip
         self._owed: dict[str, object] = {}  # users of whose writes Redis may not know
@@ -140,6 +144,10 @@ class CachedUserMemoryStore(Closing):
     async def forget(self, user_id: str) -> int:
         """`deactivate`, and nothing that was said before can be written any more; how many records were active."""
         return await self._write(user_id, lambda: self.truth.forget(user_id))
+
+    def owes(self, user_id: str) -> bool:
+        """Whether Redis could not be told of this user's last write: copies may be there, which nobody is served."""
+        return user_id in self._owed
 
     async def close(self) -> None:
         """Close what `from_url` opened on this loop; a client that was passed in stays open, and so does the truth."""

@@ -15,6 +15,7 @@ from redis.client import NEVER_DECODE
 from tri_memory.contracts import require_seconds, shown
 from tri_memory.engines.redis_client import ClientOfOneLoop, ClientPerLoop, Connected, run_script
 from tri_memory.entity.cache_scripts import BEGIN, END, FILL, OPEN, SETTLE, Script
+from tri_memory.entity.key_names import NameOf, hashed, in_a_key, require_prefix
 
 log = logging.getLogger(__name__)
 
@@ -39,8 +40,7 @@ class Mark:
 class Keys:
     """The keys of one user."""
 
-    def __init__(self, prefix: str, user_id: str) -> None:
-        name = user_id.replace("%", "%25").replace("{", "%7B").replace("}", "%7D")
+    def __init__(self, prefix: str, name: str) -> None:
         self._base = f"{prefix}{{{name}}}"
         self.pointer, self.writing, self.index = (f"{self._base}:{what}" for what in ("version", "writing", "index"))
 
@@ -53,20 +53,26 @@ class CacheCalls:
     seconds after, without Redis being asked."""
 
     def __init__(
-        self, client: Any, *, ttl_s: float, check_s: float, limit_s: float, pause_s: float, prefix: str
+        self,
+        client: Any,
+        *,
+        ttl_s: float,
+        check_s: float,
+        limit_s: float,
+        pause_s: float,
+        prefix: str,
+        name_of: NameOf = hashed,
     ) -> None:
         self._ttl_ms, self._check_ms = _milliseconds("ttl_s", ttl_s), _milliseconds("check_s", check_s)
         self._limit_s, self._pause_s = require_seconds("limit_s", limit_s), require_seconds("pause_s", pause_s)
-        if not isinstance(prefix, str) or "{" in prefix or "}" in prefix:
-            raise ValueError(f"prefix must be a string without braces, which name the hash slot; got {shown(prefix)}")
-        self._prefix, self._quiet_until = prefix, 0.0
+        self._prefix, self._name_of, self._quiet_until = require_prefix(prefix), name_of, 0.0
         self._clients = client if isinstance(client, ClientPerLoop) else ClientOfOneLoop(client)
         self.where = f"{self._clients.where}, prefix={prefix!r}"
         self.stats = Stats()
         self.close = self._clients.close
 
     def keys(self, user_id: str) -> Keys:
-        return Keys(self._prefix, user_id)
+        return Keys(self._prefix, in_a_key(self._name_of, user_id))
 
     async def get(self, *names: str) -> list[bytes | None] | None:
         """The values of keys of one user, as bytes, whatever the client does with others."""

@@ -15,6 +15,7 @@ from tri_memory.clock import Clock, system_clock
 from tri_memory.contracts import ChatTurn, require_seconds, require_text, shown
 from tri_memory.engines.closing import Closing
 from tri_memory.engines.redis_client import ClientOfOneLoop, ClientPerLoop, Connected
+from tri_memory.entity.key_names import NameOf, hashed, in_a_key, require_prefix
 
 TURNS = 3
 LONGEST_LINE = 200  # characters of a turn's content
@@ -88,13 +89,13 @@ class RedisShortContext(Closing):
     """A `ShortContext` for several processes, under `ctx:{user}`, which expires by Redis' own clock.
 
     `client` is a `redis.asyncio.Redis` or `RedisCluster`, used on one event loop; `from_url` makes one for each loop.
+    `name_of` gives a user's name in the key, by default a hash of the id, as in `CachedUserMemoryStore`.
     Raises ConnectionError, naming the server, where that can't be reached.
     """
 
-    def __init__(self, client: Any, *, ttl_s: float = HOUR_S, prefix: str = "ctx:") -> None:
-        if not isinstance(prefix, str) or "{" in prefix or "}" in prefix:
-            raise ValueError(f"prefix must be a string without braces, which name the hash slot; got {shown(prefix)}")
-        self._prefix, self._ttl_ms = prefix, int(_lifetime(ttl_s) * 1_000)
+    def __init__(self, client: Any, *, ttl_s: float = HOUR_S, prefix: str = "ctx:", name_of: NameOf = hashed) -> None:
+        self._prefix, self._ttl_ms = require_prefix(prefix), int(_lifetime(ttl_s) * 1_000)
+        self._name_of = name_of
         self._clients = client if isinstance(client, ClientPerLoop) else ClientOfOneLoop(client)
 
     @classmethod
@@ -129,8 +130,7 @@ class RedisShortContext(Closing):
         return f"RedisShortContext({self._clients.where}, prefix={self._prefix!r})"
 
     def _key(self, user_id: str) -> str:
-        name = require_text("user_id", user_id).replace("%", "%25").replace("{", "%7B").replace("}", "%7D")
-        return f"{self._prefix}{{{name}}}"
+        return f"{self._prefix}{{{in_a_key(self._name_of, require_text('user_id', user_id))}}}"
 
 
 def _shortened(line: str) -> str:

@@ -108,6 +108,7 @@ async def forget_user(
                 erased = [await _erase(holder, user_id, before) for holder, before in zip(holders, erased, strict=True)]
             lines = [await _line(holder, user_id, found, texts) for holder, found in zip(holders, erased, strict=True)]
         end_unit(tombstones, user_id)
+    lines += [line for holder in holders if (line := _out_of_reach(holder, user_id))]
     whom = names.of_user(user_id)
     receipt = Receipt(whom, at, at + HIDDEN_FOR, len(texts), overtaken - left, left, tuple(lines))
     if audit is not None and (failed := await _audited(audit, who, receipt)):
@@ -190,6 +191,18 @@ async def _line(holder: Forgettable, user_id: str, erased: _Erased, canaries: Se
         error=None if error is None else type(error).__name__,
         what_to_do=None if error is None else _what_to_do(error),
     )
+
+
+def _out_of_reach(holder: Forgettable, user_id: str) -> Line | None:
+    """The line on a cache that could not be told, where the truth behind it forgot."""
+    owed_s = holder.owed_s(user_id) if isinstance(holder, forgettable.UserMemories | forgettable.Held) else None
+    if owed_s is None:
+        return None
+    what_to_do = (
+        f"copies that nobody is served any more stay there until they expire, at most {owed_s:,.0f} s after they were "
+        "read; to be rid of them at once, start its server, then forget again"
+    )
+    return Line("copies in Redis", 0, None, None, error="ConnectionError", what_to_do=what_to_do)
 
 
 def _what_to_do(error: Exception) -> str:

@@ -125,9 +125,12 @@ class UserMemories:
         return sum(canary in f"{row.entity_id} {json.dumps(dict(row.content), ensure_ascii=False)}" for row in rows)
 
     async def searched(self, user_id: str) -> None:
-        """A cache now has an entry for the nothing that was found, and the user's id is in its key."""
+        """A cache now has an entry for the nothing that was found, and the user's name is in its key."""
         if hasattr(self._store, "truth"):
             await self._store.deactivate(user_id)
+
+    def owed_s(self, user_id: str) -> float | None:
+        return _owed_s(self._store, user_id)
 
     async def purge(self, before: datetime) -> int:
         return await self._store.purge(before)
@@ -178,17 +181,32 @@ class Held:
 
     async def find(self, user_id: str, canary: str) -> int | None:
         find = getattr(self._holder, "find", None)
-        if find is not None and len(inspect.signature(find).parameters) == 2:
+        if find is not None and _takes(find) == 2:
             return int(await _value(find(user_id, canary)))
         get = getattr(self._holder, "get", None)
-        if get is None or len(inspect.signature(get).parameters) != 1:
+        if get is None or _takes(get) != 1:
             return None
         kept = await _value(get(user_id))
         return int(bool(kept) and canary in _as_text(kept))
 
+    def owed_s(self, user_id: str) -> float | None:
+        return _owed_s(self._holder, user_id)
+
     async def purge(self, before: datetime) -> int:
         purge = getattr(self._holder, "purge", None)
         return 0 if purge is None else int(await _value(purge(before)) or 0)
+
+
+def _takes(method: Callable[..., Any]) -> int:
+    """How many arguments it takes by position."""
+    by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(each.kind in by_position for each in inspect.signature(method).parameters.values())
+
+
+def _owed_s(store: Any, user_id: str) -> float | None:
+    """How many seconds copies may stay in a cache that could not be told of the forgetting; None where it was told."""
+    owes = getattr(store, "owes", None)
+    return float(store.ttl_s) if owes is not None and owes(user_id) else None
 
 
 async def _value(result: Any) -> Any:
