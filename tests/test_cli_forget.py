@@ -21,7 +21,10 @@ from tri_memory import (
     RedisSessionStore,
 )
 from tri_memory.cli import app
+from tri_memory.entity.cache import CachedUserMemoryStore
 from tri_memory.entity.postgres import PostgresUserMemoryStore
+from tri_memory.entity.short_context import RedisShortContext
+from tri_memory.privacy.hunt import hunt_postgres, hunt_redis
 from tri_memory.privacy.pseudonyms import Pseudonyms
 
 OTHERS = ("USER_MEMORY_STORE", "MEMORY_PSEUDONYM_KEY", "MEMORY_PSEUDONYM_PREVIOUS")
@@ -94,6 +97,7 @@ def test_it_forgets_in_every_store_that_is_named_and_prints_a_receipt_without_th
         "preferences": 1,
         "episodes": 1,
         "user_memory": 1,
+        "cache": 0,  # under keyed names
         "short_context": 0,
     }
     assert set(erased(again.output).values()) == {0}
@@ -199,3 +203,101 @@ def test_a_conversation_of_another_process_brings_nothing_back_and_may_go_on(mon
     assert CANARY not in str(told)
     assert len(told) == 1
     assert notes == [(Pseudonyms(KEY).of_user(user),)]
+
+
+def test_what_a_program_keeps_in_redis_under_keyed_names_goes_as_well(
+    monkeypatch, everywhere, embedded_valkey, database
+):
+    monkeypatch.setenv("MEMORY_PSEUDONYM_KEY", KEY)
+    prefixes = ("mem:", "ctx:")
+
+    async def fill() -> None:
+        for named in ({}, {"name_of": Pseudonyms(KEY).of_user}):
+            async with (
+                PostgresUserMemoryStore(database) as truth,
+                CachedUserMemoryStore.from_url(truth, embedded_valkey, limit_s=5, **named) as cached,
+                RedisShortContext.from_url(embedded_valkey, **named) as short,
+            ):
+                await cached.find(everywhere)
+                await short.put(everywhere, [ChatTurn("user", CANARY)])
+
+    def with_canary() -> int:
+        found = [asyncio.run(hunt_redis(embedded_valkey, [CANARY], match=f"{each}*")) for each in prefixes]
+        return sum(each.get("keys", 0) for each in found)
+
+    asyncio.run(fill())
+    before = with_canary()
+    result = run("--user", everywhere, "--yes")
+
+    assert result.exit_code == 0
+    assert (erased(result.output)["cache"], erased(result.output)["short_context"]) == (1, 1)
+    assert before - with_canary() == 4
+
+
+def purge(*arguments: str):
+    return CliRunner().invoke(app, ["purge", *arguments], prog_name="tri-memory")
+
+
+def age(database: str, days: int) -> None:
+    with needs("psycopg", "pip install psycopg").connect(database) as connection:
+        connection.execute("UPDATE user_memory SET updated_at = updated_at - make_interval(days => %s)", [days])
+        connection.execute(
+            "UPDATE user_memory_users SET forgotten_at = forgotten_at - make_interval(days => %s)", [days]
+        )
+        connection.execute("UPDATE tombstones SET forgotten_at = forgotten_at - make_interval(days => %s)", [days])
+
+
+def test_purge_deletes_after_seven_days_what_was_forgotten_of_all_users(
+    monkeypatch, everywhere, embedded_valkey, database
+):
+    monkeypatch.setenv("MEMORY_PSEUDONYM_KEY", KEY)
+    asyncio.run(plant("bob", embedded_valkey, database))
+    assert run("--user", everywhere, "--yes").exit_code == 0
+
+    for days, words in ((6, "0 entries deleted"), (2, "1 entry deleted"), (0, "0 entries deleted")):
+        age(database, days)
+        result = purge()
+        assert (result.exit_code, result.stdout.startswith(words)) == (0, True), result.output
+    left = asyncio.run(hunt_postgres(database, [everywhere]))
+    assert left == {}
+    assert asyncio.run(hunt_postgres(database, ["bob"])).keys() >= {"public.user_memory", "public.preferences"}
+    with needs("psycopg", "pip install psycopg").connect(database) as connection:
+        assert connection.execute("SELECT count(*) FROM tombstones").fetchall() == [(0,)]
+
+
+def test_purge_may_scrub_the_servers_files(monkeypatch, everywhere, database):
+    assert run("--user", everywhere, "--yes").exit_code == 0
+    with needs("psycopg", "pip install psycopg").connect(database, autocommit=True) as connection:
+        connection.execute("UPDATE user_memory SET updated_at = updated_at - interval '8 days'")
+    result = purge("--scrub")
+    assert result.exit_code == 0, result.output
+    assert "scrubbed: PostgreSQL" in result.stdout
+    assert "Redis" in result.stdout
+
+
+@pytest.mark.parametrize("env", [{}, {"SESSION_STORE": "redis", "REDIS_URL": "redis://127.0.0.1:1"}])
+def test_purge_without_a_database_says_that_there_is_nothing_to_purge(monkeypatch, env):
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    result = purge()
+    assert result.exit_code == 1
+    assert "DATABASE_URL" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_purge_of_a_server_that_is_away_is_a_line_without_the_password(monkeypatch):
+    monkeypatch.setenv("DATABASE_URL", "postgresql://ann:sk-secret@127.0.0.1:1/shop")
+    result = purge()
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "127.0.0.1:1" in result.stderr
+    assert "sk-secret" not in result.output
+
+
+def test_purge_where_nothing_was_ever_stored_makes_no_table(monkeypatch, database):
+    monkeypatch.setenv("DATABASE_URL", database)
+    monkeypatch.setenv("MEMORY_PSEUDONYM_KEY", KEY)
+    monkeypatch.setenv("PREFERENCE_STORE", "pg")
+    result = purge()
+    assert (result.exit_code, result.stdout.startswith("0 entries deleted")) == (0, True)
+    with needs("psycopg", "pip install psycopg").connect(database) as connection:
+        assert connection.execute("SELECT to_regclass('user_memory')").fetchone() == (None,)

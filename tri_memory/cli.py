@@ -1,4 +1,4 @@
-"""The command line: `tri-memory doctor | chat | decay | forget | selftest | lab`, or `python -m tri_memory.cli …`.
+"""The command line, `tri-memory` or `python -m tri_memory.cli`: doctor, chat, decay, forget, purge, selftest, lab.
 
 Each command imports what it needs when it runs, so that `tri-memory --help` is quick and works in a broken environment.
 """
@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 from importlib.util import find_spec
-from typing import Annotated, Any
+from typing import Annotated
 
 import tri_memory
 
@@ -46,23 +46,27 @@ def main(
         bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_version)
     ] = False,
 ) -> None:
-    _be_printable()
+    from tri_memory.commands.terminal import be_printable
+
+    be_printable()
 
 
 @app.command()
 def doctor() -> None:
     """Check this machine, line by line: OK, FAIL, or optional. Exit code 1 where a line says FAIL."""
     from tri_memory import doctor
+    from tri_memory.commands.terminal import report
 
-    raise typer.Exit(_report(doctor.checks()))
+    raise typer.Exit(report(doctor.checks()))
 
 
 @app.command()
 def selftest() -> None:
     """Try all three layers and both ways of compression, offline, in seconds. Exit code 1 where a line says FAIL."""
     from tri_memory import selftest
+    from tri_memory.commands.terminal import report
 
-    raise typer.Exit(_report(selftest.checks()))
+    raise typer.Exit(report(selftest.checks()))
 
 
 @app.command()
@@ -79,13 +83,14 @@ def chat(
     """
     from tri_memory.agent.repl import Repl
     from tri_memory.commands.chat import chat_from_env, forget_from_env, greeting
+    from tri_memory.commands.terminal import read_line
 
     try:
         conversation = chat_from_env(user, session)
     except (ValueError, RuntimeError, ConnectionError) as error:
         _fail(str(error))
     typer.echo(greeting(conversation))
-    raise typer.Exit(Repl(conversation, _read_line, typer.echo, forget_from_env(user)).run())
+    raise typer.Exit(Repl(conversation, read_line, typer.echo, forget_from_env(user)).run())
 
 
 @app.command()
@@ -101,6 +106,7 @@ def decay(
     Archived is not deleted: it is kept for audit, can be restored, and is no longer recalled. To run it twice on a day,
     or to stop it half-way, does no harm. It lists what it archived: ids and days, and the first words only in a dry run
     or on a terminal, since the output of cron is a log. A table of an older version is brought up to date first.
+    Records of cases and devices don't fade: they are asked for by number, not by nearness.
     """
     import asyncio
 
@@ -149,6 +155,24 @@ def forget(
     raise typer.Exit(0 if receipt.ok else 1)
 
 
+@app.command()
+def purge(
+    scrub: Annotated[bool, typer.Option("--scrub", help="Also rewrite the servers' files, as a superuser.")] = False,
+) -> None:
+    """Delete for good what was forgotten 7 days ago, of all users. Run it once a day.
+
+    A server's files hold what was deleted until they are written anew: --scrub does so, and locks each table meanwhile.
+    """
+    import asyncio
+
+    from tri_memory.commands.purge import purged
+
+    try:
+        typer.echo(asyncio.run(purged(scrub)))
+    except (ValueError, RuntimeError, OSError, ImportError) as error:
+        _fail(str(error))
+
+
 def _ask(question: str) -> None:
     """Go on after a yes on a terminal; nobody is there to say it at the end of a pipe."""
     if not _at_a_terminal():
@@ -181,36 +205,6 @@ def lab(context: typer.Context) -> None:
             raise typer.Exit(process.wait())
         except KeyboardInterrupt:  # JupyterLab has it too: it asks whether to shut down, and does so in its own time
             continue
-
-
-def _read_line() -> str:
-    """One line; EOFError at the end of the input. A pipe gets no prompt, so that its output is only answers."""
-    if sys.stdin.isatty():
-        return input("> ")
-    line = sys.stdin.readline()
-    if not line:
-        raise EOFError
-    return line
-
-
-def _report(checks: Any) -> int:
-    """Print each check when it is done; the exit code."""
-    failed = 0
-    for check in checks:
-        colour = {"OK": "green", "FAIL": "red"}.get(check.status, "yellow")
-        typer.echo(f"{typer.style(f'{check.status:8}', fg=colour)}  {check.name:30}  {check.detail}")
-        failed += check.status == "FAIL"
-    typer.echo(f"{failed} FAIL" if failed else "all well")
-    return min(failed, 1)
-
-
-def _be_printable() -> None:
-    """No character of a conversation may end the program, whatever the terminal's encoding; pipes carry UTF-8 in."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")
-    if not sys.stdin.isatty() and hasattr(sys.stdin, "reconfigure"):
-        sys.stdin.reconfigure(encoding="utf-8", errors="replace")
 
 
 def _fail(message: str) -> None:
