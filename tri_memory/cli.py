@@ -1,4 +1,4 @@
-"""The command line, `tri-memory` or `python -m tri_memory.cli`: doctor, chat, decay, forget, purge, selftest, lab.
+"""The command line: `tri-memory doctor | selftest | chat | decay | forget | purge | collect | lab`.
 
 Each command imports what it needs when it runs, so that `tri-memory --help` is quick and works in a broken environment.
 """
@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Annotated
 
 import tri_memory
@@ -183,6 +184,33 @@ def _ask(question: str) -> None:
 
 def _at_a_terminal() -> bool:
     return sys.stdin.isatty()
+
+
+@app.command()
+def collect(
+    folder: Annotated[Path, typer.Argument(help="Returned notebooks: a sub-folder, or a notebook, for each learner.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write there. In PowerShell, where > changes the bytes.")
+    ] = None,
+    limit: Annotated[float, typer.Option("--limit", min=1, help="Seconds that one notebook may run.")] = 120,
+) -> None:
+    """Run returned notebooks again and print a CSV: learner, notebook, exercise, solved yes or no, how it was found.
+
+    tri-memory collect returned/ > results.csv
+
+    Stored outputs are not read: all code cells of a notebook run in a fresh kernel, and the checkers are asked again.
+    A notebook that fails, hangs or is none is a row that says so; one with every stub untouched is not run.
+
+    THIS RUNS CODE THAT OTHERS WROTE, with your rights and access to your files. It gets no variable of your environment
+    but PATH, language and time zone, and no network through Python's sockets. That stops accidents and no attacker: for
+    people whom you don't trust, run it in a container or on a machine without anything of yours.
+    """
+    from tri_memory.commands.collect import write
+
+    try:
+        write(folder, output, limit, lambda line: typer.echo(line, err=True))
+    except (ValueError, OSError) as error:
+        _fail(str(error))
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})

@@ -10,6 +10,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from tri_memory.lab import offline
 from tri_memory.lab.build_notebooks import built, drift
 from tri_memory.lab.exercises.kit import exercises_of
 from tri_memory.lab.minutes import minutes
@@ -19,7 +20,7 @@ from tri_memory.lab.sources import NOTEBOOKS, cells_of, source_files
 SOURCES = source_files()
 STUDENT = [NOTEBOOKS / f"{source.stem}.ipynb" for source in SOURCES]
 SOLVED = [NOTEBOOKS / "solutions" / path.name for path in STUDENT]
-OFFLINE = Path(__file__).parents[1] / "offline"
+OFFLINE = offline.FOLDER
 LOCAL_PATH = re.compile(r"/home/|/root/|/Users/|[A-Z]:\\\\|/tmp/")
 HEADINGS = ("See it fail", "Turn the knob", "Measure", "Exercises", "What you saw")
 
