@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from tri_memory.blocking_calls import run
+from tri_memory.lab.chapters.ch03.failures import quiet_log
 from tri_memory.lab.exercises import ch16_versions as v
 from tri_memory.lab.exercises.ch16_quiz import QUESTIONS
 from tri_memory.lab.exercises.kit import Wrong, exercise, self_test
@@ -79,14 +80,9 @@ WRITERS = (
         "Its model sees a few of the old turns alone, and your test passes it. Ask for every turn, not for some.",
     ),
     (
-        v.WritesBack,
-        "What arrives while a summary is written is overwritten, and your test passes it. Let the summary take "
-        "longer than the gap between two turns, and don't wait for one append before the next begins.",
-    ),
-    (
         v.FoldsTwice,
-        "Two folds at once take off the turns of both, and your test passes it. Send many turns while one "
-        "summary is being written, so that several are over the limit.",
+        "Two folds at once take off the turns of both, and your test passes it. Let a summary take longer than"
+        " the gap between two turns, and don't wait for one append before the next begins.",
     ),
     (
         v.Placeholder,
@@ -159,10 +155,11 @@ def writer_test(test: Callable[[Any], Awaitable[Any]], rng: random.Random) -> No
             raise Wrong("It should be a coroutine, `async def`: a writer is awaited.")
         return run(asyncio.wait_for(result, LIMIT_S))
 
-    for right in (v.Queued, v.Claimed):
-        _passes(partial(bounded, right), "a fold may come later, and a summary may take its time")
-    for broken, why in WRITERS:
-        _catches(partial(bounded, broken), why)
+    with quiet_log():  # a store says in its log that a summariser failed
+        for right in (v.Queued, v.Claimed):
+            _passes(partial(bounded, right), "a fold may come later, and a summary may take its time")
+        for broken, why in WRITERS:
+            _catches(partial(bounded, broken), why)
 
 
 def _passes(call: Callable[[], Any], allowed: str) -> None:

@@ -49,6 +49,6 @@ QUESTIONS = (
         "16-q5",
         "You find one of these faults in a library that you use. What do you write into the report?",
         model_answer="The smallest input that shows it, what came out, what should have, and how often of how many "
-        "runs; versions of library, server and Python; and, if you can, a test that fails now. No guess at who is to blame.",
+        "runs; versions of library, server and Python; and, if you can, a test that fails now. No guess at blame.",
     ),
 )

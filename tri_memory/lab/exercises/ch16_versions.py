@@ -189,17 +189,6 @@ class Claimed:
         return await self.store.get_history("desk")
 
 
-class WritesBack(Queued):
-    async def append(self, turn: ChatTurn) -> None:
-        turns = [*self.turns, turn]
-        if len(turns) > LIMIT:
-            try:
-                turns = [summary_turn(await self.summarize(turns[:-KEEP])), *turns[-KEEP:]]
-            except Exception:
-                turns = list(turns)
-        self.turns = turns
-
-
 class FoldsTwice(Queued):
     async def append(self, turn: ChatTurn) -> None:
         self.turns.append(turn)

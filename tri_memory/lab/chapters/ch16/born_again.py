@@ -14,12 +14,12 @@ from tri_memory.lab.chapters.ch16.room import Exhibit, How, Outcome, kit, person
 AGAIN = 0.05  # the share of visits whose summary is written once more
 
 
-async def remember(connection: Any, table: str, session: str, summary: str, created_at: Any) -> None:
+async def remember(connection: Any, table: str, session: str, summary: str, at: Any) -> None:
     await connection.execute(
         f"INSERT INTO {table} (session_id, summary, created_at) VALUES (%s, %s, %s) "
         "ON CONFLICT (session_id) DO UPDATE "
         "SET summary = excluded.summary, created_at = excluded.created_at",
-        [session, summary, created_at],
+        [session, summary, at],
     )
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Awaitable, Callable, Sequence
 
 from tri_memory import ChatTurn, CountPolicy, InMemorySessionStore
-from tri_memory.lab.chapters.ch02.writers import CoverageSummarizer
+from tri_memory.lab.chapters.ch02.writers import CoverageSummarizer, Summarize
 from tri_memory.lab.chapters.ch16.room import Exhibit, How, Outcome, kit, person, short
 from tri_memory.session.summarizers import in_pieces
 from tri_memory.summary import summary_turn
@@ -14,7 +13,7 @@ from tri_memory.summary import summary_turn
 CAP = 10  # turns that the model takes in one call
 
 
-async def compact(turns: list[ChatTurn], model: Callable[[Sequence[ChatTurn]], Awaitable[str]]) -> list[ChatTurn]:
+async def compact(turns: list[ChatTurn], model: Summarize) -> list[ChatTurn]:
     """One summary turn for all but the last ten turns."""
     old, recent = turns[:-10], turns[-10:]
     if not old:

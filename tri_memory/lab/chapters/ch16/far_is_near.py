@@ -16,13 +16,13 @@ from tri_memory.lab.chapters.ch16.room import Exhibit, How, Outcome, kit, short,
 LEAST = 0.35
 
 
-def recall(connection: Any, table: str, vector: Any, least: float = LEAST) -> list[Any]:
+def recall(connection: Any, table: str, vector: Any) -> list[Any]:
     """What is near enough, best first: (summary, score)."""
     rows = connection.execute(
         f"SELECT summary, embedding <=> %s AS score FROM {table} ORDER BY score LIMIT 5",
         [vector],
     ).fetchall()
-    return [(summary, score) for summary, score in rows if score >= least]
+    return [(summary, score) for summary, score in rows if score >= LEAST]
 
 
 def fill(connection: Any, language: str) -> str:

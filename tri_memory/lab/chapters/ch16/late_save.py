@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -12,21 +12,22 @@ from tri_memory import ChatTurn, InMemoryEpisodicStore, InMemorySessionStore
 from tri_memory.embedding.hashing import HashingEmbedder
 from tri_memory.entity.records import Forgotten
 from tri_memory.episodic.archive import archive
+from tri_memory.lab.chapters.ch02.writers import Summarize
 from tri_memory.lab.chapters.ch16.room import Exhibit, How, Outcome, kit, short
 from tri_memory.privacy.forget import Stores, forget_user
 from tri_memory.privacy.guarded import guarded
 from tri_memory.privacy.tombstones import InMemoryTombstones
 
-Model = Callable[[Sequence[ChatTurn]], Awaitable[str]]
+Memory = dict[str, list[str]]
 SAVE_S = 0.008
 
 
-async def save(memory: dict[str, list[str]], user: str, turns: Sequence[ChatTurn], model: Model) -> None:
+async def save(memory: Memory, user: str, turns: list[ChatTurn], model: Summarize) -> None:
     summary = await model(turns)
     memory.setdefault(user, []).append(summary)
 
 
-async def forget(memory: dict[str, list[str]], user: str) -> bool:
+async def forget(memory: Memory, user: str) -> bool:
     memory.pop(user, None)
     return user not in memory
 
@@ -40,8 +41,8 @@ async def show(how: How, language: str, rng: random.Random) -> Outcome:
         return visit.summary
 
     if how == "broken":
-        memory: dict[str, list[str]] = {}
-        saving = asyncio.create_task(save(memory, visit.user_id, visit.turns, model))
+        memory: Memory = {}
+        saving = asyncio.create_task(save(memory, visit.user_id, list(visit.turns), model))
         await asyncio.sleep(after_s)
         gone = await forget(memory, visit.user_id)
         await saving
@@ -53,7 +54,7 @@ async def show(how: How, language: str, rng: random.Random) -> Outcome:
     return Outcome(came, len(left), 1)
 
 
-async def _ours(user: str, turns: Sequence[ChatTurn], model: Model, after_s: float) -> tuple[list[str], bool]:
+async def _ours(user: str, turns: Sequence[ChatTurn], model: Summarize, after_s: float) -> tuple[list[str], bool]:
     embedder, tombstones = HashingEmbedder(), InMemoryTombstones()
     sessions, episodes = InMemorySessionStore(), InMemoryEpisodicStore()
     behind, before = guarded(episodes, tombstones), guarded(sessions, tombstones)
