@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any
@@ -10,6 +12,7 @@ import pytest
 
 from tri_memory import InMemoryEpisodicStore, InMemoryPreferenceStore, ManualClock
 from tri_memory.embedding import HashingEmbedder
+from tri_memory.privacy.tombstones import InMemoryTombstones
 from tri_memory.web.app import memory_app
 from tri_memory.web.token import MemoryTokens
 
@@ -20,12 +23,13 @@ SHOES = {"session_id": "s1", "summary": "Ann wants red running shoes in size 42"
 class House:
     """The application in this process, and who asks it."""
 
-    def __init__(self) -> None:
+    def __init__(self, **options: Any) -> None:
         self.clock = ManualClock(START)
         self.tokens = MemoryTokens("s3cret-" * 10, clock=self.clock)
-        self.preferences, self.episodes = InMemoryPreferenceStore(), InMemoryEpisodicStore()
-        stores: Any = {"preferences": self.preferences, "episodes": self.episodes}
-        app = memory_app(self.tokens, embedder=HashingEmbedder(), clock=self.clock, **stores)
+        self.preferences = options.setdefault("preferences", InMemoryPreferenceStore())
+        self.episodes = options.setdefault("episodes", InMemoryEpisodicStore())
+        options.setdefault("embedder", HashingEmbedder())
+        app = memory_app(self.tokens, clock=self.clock, **options)
         self.client = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test")
 
     async def get(self, path: str, user: str = "ann", **params: Any) -> httpx.Response:
@@ -161,3 +165,94 @@ async def test_a_store_that_fails_is_not_an_answer(house: House) -> None:
     house.preferences.all = fails  # type: ignore[method-assign]
     with pytest.raises(ConnectionError, match="away"):
         await house.get("/recall")
+
+
+# Forgetting while something is written
+
+
+class SlowEpisodes(InMemoryEpisodicStore):
+    """Holds a write until it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reached, self.go = asyncio.Event(), asyncio.Event()
+
+    async def remember(self, record: Any) -> None:
+        self.reached.set()
+        await self.go.wait()
+        await super().remember(record)
+
+
+class SlowEmbedder(HashingEmbedder):
+    """Holds an embedding, and with it a request that has written nothing yet."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reached, self.go = threading.Event(), threading.Event()
+        self.go.set()
+
+    def encode(self, texts: Any) -> Any:
+        self.reached.set()
+        assert self.go.wait(30)
+        return super().encode(texts)
+
+
+async def test_input_43_a_request_that_is_writing_when_its_user_is_forgotten_leaves_nothing() -> None:
+    episodes = SlowEpisodes()
+    house = House(episodes=episodes, tombstones=InMemoryTombstones())
+    async with house.client:
+        saving = asyncio.create_task(house.post("/remember", SHOES))
+        await episodes.reached.wait()
+        forgetting = asyncio.create_task(house.post("/forget"))
+        await asyncio.sleep(0.05)
+        episodes.go.set()
+
+        assert (await saving).status_code == 409
+        assert (await forgetting).json() == {"preferences": 0, "episodes": 1}
+        assert (await house.get("/recall", query="shoes")).json() == {"preferences": {}, "episodes": []}
+        assert (await house.post("/remember", SHOES)).json() == {"kept": True}  # said afterwards
+        assert len((await house.get("/recall", query="shoes")).json()["episodes"]) == 1
+
+
+async def test_a_request_that_came_before_the_forgetting_and_writes_after_it_is_refused() -> None:
+    embedder = SlowEmbedder()
+    embedder.go.clear()
+    house = House(embedder=embedder, tombstones=InMemoryTombstones())
+    async with house.client:
+        saving = asyncio.create_task(house.post("/remember", SHOES))
+        await asyncio.to_thread(embedder.reached.wait, 30)
+        assert (await house.post("/forget")).status_code == 200
+        embedder.go.set()
+
+        answer = await saving
+        assert (answer.status_code, answer.json()["error"][:27]) == (409, "the user was forgotten mean")
+        assert (await house.get("/recall", query="shoes")).json()["episodes"] == []
+
+
+async def test_without_the_registry_that_request_does_bring_it_back() -> None:
+    embedder = SlowEmbedder()
+    embedder.go.clear()
+    house = House(embedder=embedder)
+    async with house.client:
+        saving = asyncio.create_task(house.post("/remember", SHOES))
+        await asyncio.to_thread(embedder.reached.wait, 30)
+        await house.post("/forget")
+        embedder.go.set()
+        assert (await saving).status_code == 200
+
+
+@pytest.mark.parametrize("tombstones", [None, InMemoryTombstones()])
+async def test_a_store_that_cant_forget_is_no_success(tombstones: Any) -> None:
+    class Away(InMemoryPreferenceStore):
+        async def forget(self, user_id: str) -> int:
+            raise ConnectionError("no server today, dear ann")
+
+    house = House(preferences=Away(), tombstones=tombstones)
+    async with house.client:
+        await house.post("/remember", SHOES)
+        answer = await house.post("/forget")
+        assert (answer.status_code, answer.json()) == (
+            503,
+            {"error": "not everything was forgotten (preferences): forget again"},
+        )
+        assert (await house.get("/recall", query="shoes")).json()["episodes"] == []  # the others forget all the same

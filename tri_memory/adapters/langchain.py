@@ -20,7 +20,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from tri_memory.adapters.envelope import unwrap, wrap
-from tri_memory.blocking_calls import blocking
+from tri_memory.adapters.exchange import Exchange
+from tri_memory.blocking_calls import run
 from tri_memory.contracts import ChatTurn, Role, SessionStore, require_text, shown
 
 if TYPE_CHECKING:
@@ -53,35 +54,37 @@ class _History:
 
     The plain methods wait on the background loop of `tri_memory.blocking`, the `a…` methods on yours: a store used
     through both has to serve several loops, as one in memory or made by `from_url` does. The store's summary turn
-    comes out as a system message. A tool message whose call was folded away is left out.
+    comes out as a system message. A tool message whose call was folded away is left out. Over a guarded store, an
+    exchange that was read before its user was forgotten raises Forgotten and is not kept.
     """
 
     def __init__(self, store: SessionStore, session_id: str) -> None:
         self.session_id = require_text("session_id", session_id)
         self.store = store
-        self._blocking = blocking(store)
+        self._exchange = Exchange(store, self.session_id)
 
     @property
     def messages(self) -> list[BaseMessage]:
         """Everything kept, oldest first."""
-        return _to_messages(self._blocking.get_history(self.session_id))
+        return _to_messages(run(self._exchange.read()))
 
     async def aget_messages(self) -> list[BaseMessage]:
-        return _to_messages(await self.store.get_history(self.session_id))
+        return _to_messages(await self._exchange.read())
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Append each message, in order; ValueError, before the first, for one that can't be kept."""
-        for turn in _to_turns(messages, lambda: self.messages):
-            self._blocking.append(self.session_id, turn)
+        run(self._exchange.write(_to_turns(messages, lambda: _to_messages(run(self._kept())))))
 
     async def aadd_messages(self, messages: Sequence[BaseMessage]) -> None:
-        earlier = await self.aget_messages() if any(each.type == "tool" for each in messages) else []
-        for turn in _to_turns(messages, lambda: earlier):
-            await self.store.append(self.session_id, turn)
+        earlier = _to_messages(await self._kept()) if any(each.type == "tool" for each in messages) else []
+        await self._exchange.write(_to_turns(messages, lambda: earlier))
+
+    async def _kept(self) -> list[ChatTurn]:
+        return await self.store.get_history(self.session_id)
 
     def clear(self) -> None:
         """Drop the session, its summary included."""
-        self._blocking.clear(self.session_id)
+        run(self.store.clear(self.session_id))
 
     async def aclear(self) -> None:
         await self.store.clear(self.session_id)

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from tri_memory.adapters.envelope import unwrap, wrap
+from tri_memory.adapters.exchange import Exchange
 from tri_memory.contracts import ChatTurn, Role, SessionStore, require_count, require_text, shown
 from tri_memory.session.compression import head, window
 
@@ -41,7 +42,8 @@ _ROLES = {"user": "user", "assistant": "assistant", "system": "system", "develop
 class OpenAISession:
     """One session of a store as the SDK's `Session`, which is a Protocol: the SDK need not be installed.
 
-    The store's summary turn comes out as a system message.
+    The store's summary turn comes out as a system message. Over a guarded store, an exchange that was read before its
+    user was forgotten raises Forgotten and is not kept.
     """
 
     session_settings: Any = None  # the SDK's SessionSettings, of which `limit` is used
@@ -49,6 +51,7 @@ class OpenAISession:
     def __init__(self, store: SessionStore, session_id: str) -> None:
         self.session_id = require_text("session_id", session_id)
         self.store = store
+        self._exchange = Exchange(store, self.session_id)
 
     async def get_items(self, limit: int | None = None) -> list[Any]:
         """All items, oldest first, or the newest `limit`; the summary is among them where `limit` has room for more.
@@ -57,7 +60,7 @@ class OpenAISession:
         """
         if limit is None:
             limit = getattr(self.session_settings, "limit", None)
-        turns = await self.store.get_history(self.session_id)
+        turns = await self._exchange.read()
         if limit is not None:
             turns = _newest(turns, require_count("limit", limit))
         return list(_with_their_calls(map(to_item, turns)))
@@ -69,9 +72,8 @@ class OpenAISession:
         if any(call_id not in names for call_id in answered):
             earlier = map(to_item, await self.store.get_history(self.session_id))
             names = {item["call_id"]: _tool_name(item) for item in earlier if _is_call(item)} | names
-        for turn in [to_turn(item, names) for item in items]:
-            if turn is not None:
-                await self.store.append(self.session_id, turn)
+        turns = [to_turn(item, names) for item in items]
+        await self._exchange.write([turn for turn in turns if turn is not None])
 
     async def pop_item(self) -> Any:
         """NotImplementedError: a session store only appends. To take the last turn out, the session would have to be

@@ -7,14 +7,15 @@ Whoever shares the data must share the registry, and write through such a store.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
+from datetime import datetime
 from typing import Any, TypeVar, cast
 from urllib.parse import unquote
 
 from tri_memory.contracts import ChatTurn, EpisodicRecord, SessionSummary, require_text
 from tri_memory.privacy.tombstones import Tombstones
-from tri_memory.privacy.unit import begin_unit, writing
+from tri_memory.privacy.unit import began_now, begin_unit, writing
 
 S = TypeVar("S")
 Owner = Callable[[str], str | None]
@@ -79,6 +80,22 @@ class GuardedSessions(_Guarded):
             await begin_unit(self._tombstones, user_id, anew=True)
         async with self._writing(user_id, undo=lambda: self.store.clear(session_id)):
             await self.store.append(session_id, turn)
+
+    async def began(self, session_id: str) -> datetime | None:
+        """The time of an exchange that begins now and is written when it is over, for `append_all`."""
+        user_id = self._owner(require_text("session_id", session_id))
+        return None if user_id is None else await began_now(self._tombstones, user_id)
+
+    async def append_all(self, session_id: str, turns: Sequence[ChatTurn], began_at: datetime | None) -> None:
+        """Append an exchange that began then, also what the user said in it. Raises Forgotten, and none of it stays."""
+        user_id = self._owner(require_text("session_id", session_id))
+        if user_id is None:
+            for turn in turns:
+                await self.store.append(session_id, turn)
+            return
+        async with self._writing(user_id, undo=lambda: self.store.clear(session_id), began_at=began_at):
+            for turn in turns:
+                await self.store.append(session_id, turn)
 
     async def get_window(self, session_id: str, limit: int = 20) -> list[ChatTurn]:
         await self._note(session_id)

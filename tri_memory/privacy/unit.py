@@ -32,7 +32,12 @@ async def begin_unit(tombstones: Tombstones, user_id: str, *, anew: bool = False
     """Note that the unit begins now; where there is one already, that stays, unless `anew`."""
     key = id(tombstones), user_id
     if anew or key not in _units.get():
-        _note(key, _later(tombstones, await tombstones.forgotten_at(user_id)))
+        _note(key, await began_now(tombstones, user_id))
+
+
+async def began_now(tombstones: Tombstones, user_id: str) -> datetime:
+    """The time of a unit that begins now, for who keeps it themselves and gives it to `writing`."""
+    return _later(tombstones, await tombstones.forgotten_at(user_id))
 
 
 def end_unit(tombstones: Tombstones, user_id: str) -> None:

@@ -16,6 +16,11 @@ from starlette.routing import Route
 from tri_memory.clock import Clock, system_clock
 from tri_memory.contracts import EpisodicRecord, EpisodicStore, PreferenceStore, refuse_surrogates
 from tri_memory.embedding import Embedder
+from tri_memory.entity.records import Forgotten
+from tri_memory.privacy.forget import Stores, forget_user
+from tri_memory.privacy.guarded import guarded
+from tri_memory.privacy.tombstones import Tombstones
+from tri_memory.privacy.unit import begin_unit
 from tri_memory.web.middleware import MemoryTokenMiddleware, current_user, require_same_user
 from tri_memory.web.token import MemoryTokens
 
@@ -30,6 +35,7 @@ def memory_app(
     episodes: EpisodicStore,
     embedder: Embedder,
     clock: Clock = system_clock,
+    tombstones: Tombstones | None = None,
 ) -> Starlette:
     """A Starlette application behind MemoryTokenMiddleware. JSON in, JSON out:
 
@@ -41,9 +47,12 @@ def memory_app(
         GET  /health                               -> {"ok": true}, without a token
 
     The user is always the token's. A path, a query or a body that names another `user_id` is a 403; what is not
-    understood is a 400 with the reason, and a body over 64 kB a 413.
+    understood is a 400 with the reason, and a body over 64 kB a 413. With `tombstones`, the registry of the forgotten,
+    a request that was under way when its user was forgotten writes nothing and is a 409; without, what it writes stays.
     """
-    memory = _Memory(preferences, episodes, embedder, clock)
+    if tombstones is not None:
+        preferences, episodes = guarded(preferences, tombstones), guarded(episodes, tombstones)
+    memory = _Memory(preferences, episodes, embedder, clock, tombstones)
     return Starlette(
         routes=[
             Route("/remember", memory.remember, methods=["POST"]),
@@ -53,22 +62,32 @@ def memory_app(
             Route("/health", _health, methods=["GET"]),
         ],
         middleware=[Middleware(MemoryTokenMiddleware, tokens=tokens)],
-        exception_handlers={HTTPException: _as_json},
+        exception_handlers={HTTPException: _as_json, Forgotten: _forgotten},
     )
 
 
 class _Memory:
     """The three endpoints."""
 
-    def __init__(self, preferences: PreferenceStore, episodes: EpisodicStore, embedder: Embedder, clock: Clock) -> None:
+    def __init__(
+        self,
+        preferences: PreferenceStore,
+        episodes: EpisodicStore,
+        embedder: Embedder,
+        clock: Clock,
+        tombstones: Tombstones | None,
+    ) -> None:
         self._preferences = preferences
         self._episodes = episodes
         self._embedder = embedder
         self._clock = clock
+        self._tombstones = tombstones
 
     async def remember(self, request: Request) -> JSONResponse:
         body = await _body(request)
         user_id = _user(request, body)
+        if self._tombstones is not None:  # what is done for this request is judged by when it came
+            await begin_unit(self._tombstones, user_id, anew=True)
         if "key" in body and "summary" not in body:
             kept = await self._preferences.set(user_id, _text(body, "key"), _text(body, "value"))
             return JSONResponse({"kept": kept})
@@ -100,11 +119,12 @@ class _Memory:
 
     async def forget(self, request: Request) -> JSONResponse:
         user_id = _user(request, await _body(request))
-        gone = {
-            "preferences": await self._preferences.forget(user_id),
-            "episodes": await self._episodes.forget(user_id),
-        }
-        return JSONResponse(gone)
+        stores = Stores(preferences=self._preferences, episodes=self._episodes, dimensions=self._embedder.dimensions)
+        receipt = await forget_user(user_id, stores=stores, tombstones=self._tombstones, clock=self._clock)
+        if not receipt.ok:
+            failed = ", ".join(line.store for line in receipt.lines if not line.ok) or "a write that has not ended"
+            raise HTTPException(503, f"not everything was forgotten ({failed}): forget again")
+        return JSONResponse({line.store: line.erased for line in receipt.lines})
 
     async def _vector(self, text: str) -> Any:
         """In a thread: a model takes long enough to be felt by every other request."""
@@ -149,6 +169,10 @@ def _text(body: dict[str, Any], name: str) -> str:
     except ValueError as error:
         raise HTTPException(400, str(error)) from error
     return value
+
+
+async def _forgotten(request: Request, error: Exception) -> JSONResponse:
+    return JSONResponse({"error": "the user was forgotten meanwhile, so this was not kept"}, 409)
 
 
 async def _as_json(request: Request, error: Exception) -> JSONResponse:
