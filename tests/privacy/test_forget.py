@@ -140,7 +140,7 @@ def all_guarded(layers, tombstones):
 
 @pytest.mark.parametrize("after", [False, True], ids=["before it is stored", "after it is stored"])
 @pytest.mark.parametrize("layer", METHOD)
-async def test_a_slow_save_that_a_forgetting_overtakes_brings_nothing_back(layers, layer, after):
+async def test_input_43_a_slow_save_that_a_forgetting_overtakes_brings_nothing_back(layers, layer, after):
     tombstones, gate = InMemoryTombstones(), Gate()
     held = type(layers)(**vars(layers) | {layer: Slow(getattr(layers, layer), METHOD[layer], gate, after=after)})
     save = asyncio.create_task(write(all_guarded(held, tombstones), layer))

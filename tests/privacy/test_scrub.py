@@ -81,7 +81,7 @@ async def plant(stores: Stores, user: str, text: str) -> None:
     await stores.short_context.put(user, [ChatTurn("user", text)])
 
 
-async def test_after_forgetting_purging_and_scrubbing_a_canary_is_in_no_store_and_no_file(valkey, postgres):
+async def test_input_44_after_forgetting_purging_and_scrubbing_a_canary_is_in_no_store_and_no_file(valkey, postgres):
     (redis_url, redis_folder), (postgres_url, postgres_folder) = valkey, postgres
     canary, stays, user = f"canary-{uuid4().hex}", f"stays-{uuid4().hex}", f"user-{uuid4().hex}"
     clock = ManualClock(system_clock())

@@ -181,7 +181,7 @@ def writer(url: str, preferences: str, registry: str) -> subprocess.Popen[str]:
     return process
 
 
-async def test_a_forgetting_waits_for_a_slow_write_of_another_process_and_erases_it(tables):
+async def test_input_43_a_forgetting_waits_for_a_slow_write_of_another_process_and_erases_it(tables):
     url, preferences, registry = tables
     async with (
         PostgresTombstones(url, NAMES, table=registry) as tombstones,
