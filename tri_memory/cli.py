@@ -53,12 +53,17 @@ def main(
 
 
 @app.command()
-def doctor() -> None:
-    """Check this machine, line by line: OK, FAIL, or optional. Exit code 1 where a line says FAIL."""
-    from tri_memory import doctor
-    from tri_memory.commands.terminal import report
+def doctor(
+    for_class: Annotated[bool, typer.Option("--class", help="All that a class without a network needs, too.")] = False,
+) -> None:
+    """Check this machine, line by line: OK, FAIL, or optional. Exit code 1 where a line says FAIL.
 
-    raise typer.Exit(report(doctor.checks()))
+    With --class it also runs two notebooks with the network off, for a minute, and ends in READY, or NOT READY and why.
+    """
+    from tri_memory import doctor
+    from tri_memory.commands import class_check, terminal
+
+    raise typer.Exit(class_check.report() if for_class else terminal.report(doctor.checks()))
 
 
 @app.command()

@@ -37,7 +37,7 @@ class Check(NamedTuple):
 def checks(env: Mapping[str, str] | None = None) -> Iterator[Check]:
     """Every check, each made when it is asked for."""
     given = os.environ if env is None else env
-    yield _made("python", _python)
+    yield made("python", _python)
     yield from packages()
     rest: list[tuple[str, Callable[[], Finding]]] = [
         ("embedder", _embedder),
@@ -50,7 +50,7 @@ def checks(env: Mapping[str, str] | None = None) -> Iterator[Check]:
         ("model", lambda: _model(given)),
     ]
     for name, check in rest:
-        yield _made(name, check)
+        yield made(name, check)
     yield from servers()
 
 
@@ -121,7 +121,8 @@ def _numbers(version: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", version)]
 
 
-def _made(name: str, check: Callable[[], Finding]) -> Check:
+def made(name: str, check: Callable[[], Finding]) -> Check:
+    """One check, made; whatever it raises is a FAIL."""
     try:
         status, detail = check()
     except Exception as error:
