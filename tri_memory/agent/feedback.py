@@ -3,8 +3,8 @@
 A button says it outright. The next message says it by the way: who asks on found the memory relevant, who changes the
 subject did not, who corrects says that it was wrong. Rewards add up to a weight for each memory, or for each layer,
 which multiplies its score. `Chat` does not use them: a guess from the next message is wrong too often to bend what
-everybody is told, so who uses weights says where. What it does not do: know which of the memories in a prompt deserved the praise. All of
-them get it, and only many turns tell them apart.
+everybody is told, so who wants weights says where. What it does not do: know which of the memories in a prompt deserved
+the praise. All of them get it, and only many turns tell them apart.
 """
 
 from __future__ import annotations
