@@ -48,7 +48,7 @@ for name in names:
 # %%
 for name in names:
     one = await museum.first(name, "zh")
-    print(f"{name}: {one.broken.lost:,} of {one.broken.of:,} {one.exhibit.unit}")
+    print(f"{name}: {one.broken.counted(one.exhibit.unit)}")
     print(f"    {one.broken.came}")
 
 # %% [markdown]

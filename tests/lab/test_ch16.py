@@ -139,7 +139,8 @@ async def test_the_answer_is_folded_away_and_not_in_the_plain_text():
     assert "5 of 5" in before
     assert fault[:40] not in before
     assert fault[:40] in after
-    assert "phrases not found: 0 of 5" in after
+    assert "0 of 5 phrases not found" in after
+    assert "<code>LexicalIndex</code>" in after
     assert fault[:40] not in repr(card)
 
 
@@ -195,12 +196,12 @@ def test_the_panel_says_and_shows_what_went_wrong_in_each_room():
     visits = tuple(visit_of(name, row % 3) for row, name in enumerate(EXHIBITS))
     shown = panel.Tour(visits, visits[1])
     text = panel.say(shown)
-    assert "Broken: 1 of 9; “what came”. Ours: 0 of 9; all there." in text
+    assert "Broken: 1 of 9 turns lost; “what came”. Ours: 0 of 9 turns lost; all there." in text
     assert "[blueberrycongee/wuu#142]" in text
     assert text.endswith("This input fails in 10 of 15 rooms.")
     texts = [one.get_text() for one in panel.draw(shown).axes[0].texts]
     assert len(texts) == 30
-    assert texts[2] == "1 of 9 turns"
+    assert texts[2] == "1 of 9 turns lost"
     assert Counter(texts)["nothing wrong"] == 20
 
 

@@ -59,7 +59,7 @@ def write(rows: Iterable[Row], path: Path | None = None, *, now: datetime | None
     lines = [
         "# The claims, and what was measured",
         "",
-        f"Measured on {when:%Y-%m-%d} ({machine}) by `make run`, which writes this file anew. Times vary by machine.",
+        f"Measured on {when:%Y-%m-%d} ({machine}) by “make run”, which writes this table anew. Times vary by machine.",
         "",
         "| claim | measured here | verdict | notebook |",
         "|---|---|---|---|",

@@ -45,7 +45,7 @@ async def show(how: How, language: str, rng: random.Random) -> Outcome:
         found = await one.execute(f"SELECT * FROM {name} WHERE user_id = %s", [user])
         rows = len(await found.fetchall())
     await store.close()
-    return Outcome(f"told twice, {gap * 1e3:.1f} ms apart: {rows} rows of “{key}: {value}”", rows - 1, rows)
+    return Outcome(f"told twice, {gap * 1e3:.1f} ms apart: rows of “{key}: {value}”: {rows}", rows - 1, rows)
 
 
 EXHIBIT = Exhibit(

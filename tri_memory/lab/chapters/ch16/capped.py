@@ -36,7 +36,7 @@ async def show(how: How, language: str, rng: random.Random) -> Outcome:
         history = await store.get_history("desk")
     held = model.stands_for(history)
     lost = [turn for turn in said if turn.content not in held]
-    came = f"{len(said)} turns said, {len(history)} kept, {len(model.covered)} calls of the model"
+    came = f"{len(said)} turns said, {len(history)} kept, calls of the model: {len(model.covered)}"
     return Outcome(f"{came}; in no summary: {short(lost[0].content)}" if lost else came, len(lost), len(said))
 
 
@@ -45,7 +45,7 @@ EXHIBIT = Exhibit(
     reference="blueberrycongee/wuu#142",
     kind="compression",
     title="What the model could not take",
-    unit="turns",
+    unit="turns lost",
     notebook="03_compress_by_count",
     broken=(compact,),
     show=show,

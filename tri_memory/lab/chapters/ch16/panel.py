@@ -36,9 +36,8 @@ def say(shown: Tour) -> str:
     here, its = shown.at, shown.at.exhibit
     failed = sum(bool(one.broken.lost) for one in shown.visits)
     return (
-        f"{its.title} [{its.reference}]; counted: {its.unit}. "
-        f"Broken: {here.broken.lost} of {here.broken.of}; {here.broken.came}. "
-        f"Ours: {here.ours.lost} of {here.ours.of}; {here.ours.came}. "
+        f"{its.title} [{its.reference}]. Broken: {here.broken.counted(its.unit)}; {here.broken.came}. "
+        f"Ours: {here.ours.counted(its.unit)}; {here.ours.came}. "
         f"This input fails in {failed} of {len(shown.visits)} rooms."
     )
 
@@ -51,7 +50,7 @@ def draw(shown: Tour) -> Figure:
             outcome = getattr(one, how)
             wrong = outcome.lost > 0
             ax.add_patch(Rectangle((column + 0.03, row - 0.42), 0.94, 0.84, facecolor=ORANGE if wrong else "#EDEDED"))
-            text = f"{outcome.lost:,} of {outcome.of:,} {one.exhibit.unit}" if wrong else "nothing wrong"
+            text = outcome.counted(one.exhibit.unit) if wrong else "nothing wrong"
             ax.text(column + 0.5, row, text, ha="center", va="center", fontsize=10.5, color="white" if wrong else GREY)
         if one is shown.at:
             ax.add_patch(Rectangle((0, row - 0.5), 2, 1, fill=False, edgecolor=BLUE, linewidth=3))

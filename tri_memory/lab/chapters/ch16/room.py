@@ -25,6 +25,10 @@ class Outcome:
     lost: int
     of: int
 
+    def counted(self, unit: str) -> str:
+        """“6 of 30 turns lost”."""
+        return f"{self.lost:,} of {self.of:,} {unit}"
+
 
 Show = Callable[[How, str, random.Random], Awaitable[Outcome]]
 

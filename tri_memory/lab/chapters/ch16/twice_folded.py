@@ -7,7 +7,7 @@ import random
 
 from tri_memory import ChatTurn, CountPolicy, InMemorySessionStore
 from tri_memory.lab.chapters.ch02.writers import CoverageSummarizer, Summarize
-from tri_memory.lab.chapters.ch16.room import Exhibit, How, Outcome, kit, person
+from tri_memory.lab.chapters.ch16.room import Exhibit, How, Outcome, kit, person, short
 from tri_memory.summary import is_summary, summary_turn
 
 LIMIT, KEEP = 12, 6
@@ -38,8 +38,10 @@ async def show(how: How, language: str, rng: random.Random) -> Outcome:
     held = summarizer.stands_for(history)
     lost = [turn for turn in said if turn.content not in held]
     summaries = sum(map(is_summary, history))
-    came = f"{len(history)} turns and {summaries} summary in the list, {len(summarizer.covered)} summaries paid"
-    return Outcome(f"{came}; gone: {lost[0].content}" if lost else came, len(lost), len(said))
+    came = (
+        f"in the list: {len(history)} turns, of which summaries: {summaries}; summaries paid: {len(summarizer.covered)}"
+    )
+    return Outcome(f"{came}; gone: {short(lost[0].content)}" if lost else came, len(lost), len(said))
 
 
 EXHIBIT = Exhibit(
@@ -47,7 +49,7 @@ EXHIBIT = Exhibit(
     reference="nugget/thane-ai-agent#1170",
     kind="session",
     title="A limit that two reach at once",
-    unit="turns",
+    unit="turns lost",
     notebook="02_write_from_many_places",
     broken=(append,),
     show=show,
