@@ -25,7 +25,8 @@ import pandas as pd
 from tqdm.auto import tqdm
 
 from tri_memory.lab.sweep_cache import SweepCache, default_folder
-from tri_memory.lab.sweep_workers import Cell, Outcome, outcomes
+from tri_memory.lab.sweep_cell import Outcome
+from tri_memory.lab.sweep_workers import Cell, outcomes
 
 OURS = ("seed", "seconds", "error")
 

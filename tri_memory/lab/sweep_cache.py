@@ -16,9 +16,8 @@ from typing import Any
 
 import platformdirs
 
+from tri_memory.lab.sweep_cell import Scalar
 from tri_memory.lab.sweep_version import NotHashableError, code_version, digest
-
-Scalar = bool | int | float | str
 
 
 def default_folder() -> Path:

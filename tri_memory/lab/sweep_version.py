@@ -21,7 +21,8 @@ from typing import Any
 
 from joblib.hashing import NumpyHasher
 
-LIBRARY_FOLDERS = {"site-packages", "dist-packages"}
+from tri_memory.lab.sweep_cell import LIBRARY_FOLDERS
+
 _PACKAGE = Path(__file__).parents[1]
 _READS_A_GLOBAL = {"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"}
 _Cached = type(functools.lru_cache(maxsize=1)(len))
