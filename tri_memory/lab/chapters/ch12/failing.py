@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -23,7 +23,7 @@ def user_of(name: str) -> str:
     return f"{place.prefix()}{name}"
 
 
-async def meet(name: str, actors: dict[str, Actor], shared: dict[str, Any], order: Sequence[str]) -> pd.DataFrame:
+async def meet(name: str, actors: Mapping[str, Actor], shared: Mapping[str, Any], order: Sequence[str]) -> pd.DataFrame:
     """Play it, from the old number in Postgres and nothing in Redis; a row a call."""
     user, (_, old, _) = user_of(name), QUESTIONS[name]
     await shared["Redis"].delete(user)

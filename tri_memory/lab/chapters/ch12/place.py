@@ -30,6 +30,12 @@ def client(url: str) -> Redis:
     return Redis.from_url(url, decode_responses=True, socket_timeout=5)
 
 
+async def keys(client: Redis, prefix: str) -> list[tuple[str, int]]:
+    """Each key that begins with `prefix`, without it, and its time to live in seconds."""
+    found = sorted([key async for key in client.scan_iter(f"{prefix}*", count=1_000)])
+    return [(key.removeprefix(prefix), await client.ttl(key)) for key in found]
+
+
 @cache
 def records(server: Engine) -> PostgresUserMemoryStore:
     """Users' records in a table of this kernel's own, which goes when the kernel ends."""

@@ -17,12 +17,12 @@ from tri_memory.lab.chapters.ch12 import place
 GET, HIT, POSTGRES, MISS, DEAD = "bare GET", "hit", "Postgres", "miss, and fill", "dead cache"
 WAYS = (GET, HIT, POSTGRES, MISS, DEAD)
 RECORDS = (1, 20, 200)
-ROUNDS, READS = 7, 20
+ROUNDS, READS = 7, 15
 _CONTENT = {"status": "open", "device": "PUMP-17", "note": "说好退款，等仓库确认", "told": "Refund agreed, waiting."}
 
 
 async def compare(url: str, records: PostgresUserMemoryStore, sizes: Sequence[int] = RECORDS) -> pd.DataFrame:
-    """Milliseconds a read of all cases of a user: records, way, round, ms (the median of 30 reads). In each round every
+    """Milliseconds a read of all cases of a user: records, way, round, ms (the median of 15 reads). In each round every
     way has its turn, so that a busy moment hits all of them."""
     rows: list[tuple[int, str, int, float]] = []
     prefix = f"{place.prefix()}speed:"
