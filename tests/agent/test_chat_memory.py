@@ -285,6 +285,28 @@ async def test_a_sentence_of_an_episode_said_again_without_its_fence_is_not_arch
     assert (await chat.end()).summary == "What about BX-2207? | As I recall: fine. Anything else? | Once more, BX-2207?"
 
 
+@pytest.mark.parametrize(
+    ("episode", "said_again"),
+    [
+        ("Ann wears 41 now,\nher feet grew. Fine.", "Ann wears 41 now, her feet grew."),
+        ("小安现在穿\n41码，脚长大了。好。", "小安现在穿 41码，脚长大了。"),
+        ("小安现在住在\n城西6楼。好。", "小安现在住在城西6楼。"),
+        ("Ann's size is\n< 41 & narrow. Fine.", "Ann's size is &lt; 41 &amp; narrow."),
+    ],
+)
+async def test_a_sentence_that_ran_over_two_lines_of_an_episode_is_not_archived_again(layers, episode, said_again):
+    vector = HashingEmbedder().encode([episode])[0]
+    await layers.episodes.remember(EpisodicRecord("ann", "s1", episode, vector, MARCH))
+    chat = layers.chat(
+        model=Model(f"Sure. {said_again} Anything else?"),
+        summarizer=lambda turns: " | ".join(turn.content for turn in turns),
+    )
+    await chat.say("41?")
+
+    assert said_again in chat.last_prompt[0]["content"].replace("住在 城", "住在城")
+    assert (await chat.end()).summary == "41? | Sure. Anything else?"
+
+
 async def test_what_the_user_says_is_archived_even_where_memory_has_it_too(layers):
     await visits(layers)
     chat = layers.chat(model=Model("ok"), summarizer=lambda turns: turns[0].content)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Awaitable, Iterable, Sequence
 from dataclasses import replace
 
-from tri_memory.agent.prompt import as_data, read_data
+from tri_memory.agent.prompt import read_data
 from tri_memory.agent.sentences import split
 from tri_memory.contracts import ChatTurn
 from tri_memory.embedding.texts import is_blank
@@ -35,8 +35,10 @@ def without_fences(answer: str) -> str:
 
 
 def injected_sentences(memories: Iterable[str]) -> set[str]:
-    """Of memories as they stood in a prompt, each line and each sentence, as `without_echoes` compares them."""
-    return {_plain(part) for memory in memories for part in (memory, *split(_LEAD.sub("", memory)))} - {""}
+    """Of memories, each line and each sentence, as `without_echoes` compares them. A prompt has all lines of a memory on
+    one, so that a sentence may run over a line break."""
+    texts = {text for memory in memories for text in (memory, " ".join(memory.split()))}
+    return {_plain(part) for text in texts for part in (text, *split(_LEAD.sub("", text)))} - {""}
 
 
 def without_echoes(turns: Sequence[ChatTurn], injected: set[str]) -> list[ChatTurn]:
@@ -64,5 +66,8 @@ def echoless(summarizer: Summarizer, injected: set[str]) -> Summarizer:
 
 
 def _plain(text: str) -> str:
-    """So that the same words are equal, escaped or not, with or without the lead of a line and the mark at its end."""
-    return read_data(as_data(_LEAD.sub("", text.strip()))).casefold().rstrip(".!。！ ")
+    """So that the same words are equal, escaped or not, with or without the lead of a line and the mark at its end.
+
+    Without white space, since a line break becomes a space, and nobody who says Chinese again says the space.
+    """
+    return "".join(read_data(_LEAD.sub("", text.strip())).split()).casefold().rstrip(".!。！")
