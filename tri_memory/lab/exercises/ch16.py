@@ -21,77 +21,74 @@ LIMIT_S = 20  # for one version
 NEAREST = (
     (
         v.distances,
-        "Its scores are distances, and your test passes it. Ask for a vector that is one of the rows: 1.0.",
+        "its scores are distances. Ask for a vector that is one of the rows: 1.0.",
     ),
     (
         v.worst_first,
-        "Of its k rows the nearest comes last, and your test passes it. Hold the order of two rows or more.",
+        "of its k rows the nearest comes last. Hold the order of two rows or more.",
     ),
     (
         v.all_of_them,
-        "It gives all rows, whatever k is, and your test passes it. Ask for fewer rows than there are.",
+        "it gives all rows, whatever k is. Ask for fewer rows than there are.",
     ),
     (
         v.dot_products,
-        "A longer row gets a higher score there, and your test passes it. Not all your rows should be of length"
+        "a longer row gets a higher score there. Not all your rows should be of length"
         " 1: the cosine of [1, 0] and [3, 0] is 1.0.",
     ),
     (
         v.never_negative,
-        "An opposite row gets 1.0 instead of -1.0, and your test passes it. Have a row that points away, and "
-        "look at its score.",
+        "an opposite row gets 1.0 instead of -1.0. Have a row that points away, and look at its score.",
     ),
 )
 STORES = (
     (
         v.Everything,
-        "It clears everybody, and your test passes it. Look at another user's sessions after the clearing.",
+        "it clears everybody. Look at another user's sessions after the clearing.",
     ),
     (
         v.OneOnly,
-        "Only one session goes, and your test passes it. Give the user more than one.",
+        "only one session goes. Give the user more than one.",
     ),
     (
         v.Beginning,
-        "It also clears users whose name begins alike, and your test passes it. Such as “ann” and “annie”.",
+        "it also clears users whose name begins alike. Try “ann” and “annie”.",
     ),
     (
         v.Unquoted,
-        "The sign between user and session may stand in a name, and your test passes it. Such as “ann” and “ann:work”.",
+        "the sign between user and session may stand in a name. Try “ann” and “ann:work”.",
     ),
     (
         v.Pattern,
-        "A name is taken for a pattern there, and your test passes it. Clear “a*” or “[vip] j”, and look who is"
-        " gone, and who is not.",
+        "a name is taken for a pattern there. Clear “a*” or “[vip] j”, and look who is gone, and who is not.",
     ),
     (
         v.SmallLetters,
-        "“Ann” and “ann” are one user there, and your test passes it. An id is taken to the letter.",
+        "“Ann” and “ann” are one user there. An id is taken to the letter.",
     ),
 )
 WRITERS = (
     (
         v.ForgetsTheOldSummary,
-        "A new summary replaces the old one without reading it, and your test passes it. Send turns for two "
+        "a new summary replaces the old one without reading it. Send turns for two "
         "folds, and ask what the last summary stands for.",
     ),
     (
         v.Capped,
-        "Its model sees a few of the old turns alone, and your test passes it. Ask for every turn, not for some.",
+        "its model sees a few of the old turns alone. Ask for every turn, not for some.",
     ),
     (
         v.FoldsTwice,
-        "Two folds at once take off the turns of both, and your test passes it. Let a summary take longer than"
+        "two folds at once take off the turns of both. Let a summary take longer than"
         " the gap between two turns, and don't wait for one append before the next begins.",
     ),
     (
         v.Placeholder,
-        "If the model fails, a placeholder stands for the old turns, and your test passes it. Give a summariser"
-        " that raises.",
+        "a placeholder stands for the old turns if the model fails. Give a summariser that raises.",
     ),
     (
         v.Raises,
-        "If the model fails, `append` raises and the conversation stops, and your test passes it. Give a "
+        "if the model fails, `append` raises and the conversation stops. Give a "
         "summariser that raises, and send more than twelve turns.",
     ),
 )
@@ -168,7 +165,9 @@ def _passes(call: Callable[[], Any], allowed: str) -> None:
         result = call()
     except AssertionError as failed:
         said = f" ({failed})" if str(failed) else ""
-        raise Wrong(f"A right version fails your test{said}. It asks for more than was promised: {allowed}.") from None
+        raise Wrong(
+            f"A right version fails your test{said}. It asks for more than was promised. Mind that {allowed}."
+        ) from None
     except TimeoutError:
         raise Wrong(f"Your test was still running after {LIMIT_S} s on a right version.") from None
     if result is not None:
@@ -183,7 +182,7 @@ def _catches(call: Callable[[], Any], why: str) -> None:
         raise
     except Exception:
         return
-    raise Wrong(why)
+    raise Wrong(f"Let through: {why}")
 
 
 self_test("16", *QUESTIONS)
