@@ -129,7 +129,24 @@ async def test_a_note_is_kept_until_it_is_purged(tombstones, clock):
     assert await tombstones.purge(at) == 0
     assert await tombstones.purge(at + timedelta(microseconds=1)) == 1
     assert await tombstones.forgotten_at("ann") is None
-    assert await tombstones.end(await tombstones.begin("ann", at)) == "stands"
+    assert await tombstones.purge(at + timedelta(days=1)) == 0
+
+
+async def test_what_waited_longer_than_a_note_is_kept_is_written_for_nobody(tombstones, clock):
+    for user in ("ann", "bob"):
+        clock.advance(hours=1)
+        async with closed(tombstones, user) as at:
+            pass
+    clock.advance(days=7)
+    assert await tombstones.purge(clock()) == 2
+    assert await tombstones.purge(clock()) == 0
+    for user in ("ann", "bob", "cid"):
+        with pytest.raises(Forgotten, match="nobody knows"):
+            await tombstones.begin(user, at)
+        assert await tombstones.end(await tombstones.begin(user, at + timedelta(microseconds=1))) == "stands"
+    async with closed(tombstones, "ann") as again:
+        pass
+    assert await tombstones.forgotten_at("ann") == again
 
 
 async def test_many_writes_and_forgettings_at_once_leave_only_what_was_written_last(tombstones):

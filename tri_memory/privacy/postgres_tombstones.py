@@ -15,6 +15,7 @@ from tri_memory.engines.postgres_pool import PostgresPool, columns_of, identifie
 from tri_memory.privacy.pseudonyms import Pseudonyms
 from tri_memory.privacy.tombstones import Ending, Write, refuse
 
+NOBODY = ""  # the row of the last forgetting whose note was purged
 LEASE_S = 600  # a write that takes longer, or whose process died, is not waited for; nor is a forgetting believed in
 
 T = TypeVar("T")
@@ -53,7 +54,8 @@ class PostgresTombstones(Closing):
 
         async def announce(connection: Connection) -> Write:
             forgotten_at, closed = await self._state(connection, name)
-            refuse(began_at, forgotten_at, closed)
+            dropped, _ = await self._state(connection, NOBODY)
+            refuse(began_at, forgotten_at, closed, dropped)
             write = Write(secrets.token_hex(16), name, forgotten_at)
             await connection.execute(
                 f"INSERT INTO {self._writes} (number, name, expires_at) "
@@ -136,18 +138,28 @@ class PostgresTombstones(Closing):
 
         async def delete(connection: Connection) -> int:
             gone = await connection.execute(
-                f"DELETE FROM {self._users} AS known WHERE forgotten_at < %s "
+                f"DELETE FROM {self._users} AS known WHERE forgotten_at < %s AND name <> %s "
                 "AND (closings = 0 OR closed_until < clock_timestamp()) "
                 f"AND NOT EXISTS (SELECT FROM {self._writes} WHERE name = known.name "
-                "AND expires_at > clock_timestamp())",
-                [before],
+                "AND expires_at > clock_timestamp()) RETURNING forgotten_at",
+                [before, NOBODY],
             )
+            if dropped := [row[0] for row in await gone.fetchall()]:
+                await connection.execute(
+                    f"INSERT INTO {self._users} AS known VALUES (%s, %s, 0, clock_timestamp()) ON CONFLICT (name) "
+                    "DO UPDATE SET forgotten_at = greatest(known.forgotten_at, excluded.forgotten_at)",
+                    [NOBODY, max(dropped)],
+                )
             await connection.execute(
                 f"DELETE FROM {self._writes} WHERE expires_at < clock_timestamp() - interval '1 day'"
             )
             return gone.rowcount
 
-        return await self._pool.run(delete, repeatable=False)
+        async def at_once(connection: Connection) -> int:
+            async with connection.transaction():
+                return await delete(connection)
+
+        return await self._pool.run(at_once, repeatable=False)
 
     async def close(self) -> None:
         """Free the connections, also those of other loops."""

@@ -63,8 +63,8 @@ class Tombstones(Protocol):
         """When the user was last forgotten; None for whom nothing is noted."""
 
     async def purge(self, before: datetime) -> int:
-        """Drop the notes on who was forgotten before that time; how many. What they said before could then be written
-        again: purge later than the longest time that a queue keeps a job."""
+        """Drop the notes on who was forgotten before that time; how many. What began before the last forgetting that
+        was dropped is refused from then on, whoever said it: nobody knows any more whether they were forgotten."""
 
 
 @dataclass(slots=True)
@@ -83,6 +83,7 @@ class InMemoryTombstones:
         self._pseudonyms = pseudonyms or Pseudonyms(secrets.token_bytes(64))
         self.clock = clock
         self._users: dict[str, _User] = {}
+        self._dropped: datetime | None = None  # the last forgetting whose note was purged
         self._lock = threading.Lock()
 
     async def begin(self, user_id: str, began_at: datetime | None = None) -> Write:
@@ -90,7 +91,7 @@ class InMemoryTombstones:
         name = self._name(user_id)
         with self._lock:
             user = self._users.get(name) or _User()
-            refuse(began_at, user.forgotten_at, user.closed > 0)
+            refuse(began_at, user.forgotten_at, user.closed > 0, self._dropped)
             write = Write(secrets.token_hex(8), name, user.forgotten_at)
             user.writes.add(write.number)
             self._users[name] = user
@@ -140,20 +141,22 @@ class InMemoryTombstones:
                 for name, user in self._users.items()
                 if user.forgotten_at is not None and user.forgotten_at < before and not (user.closed or user.writes)
             ]
-            for name in over:
-                del self._users[name]
+            dropped = [at for name in over if (at := self._users.pop(name).forgotten_at)]
+            self._dropped = max([*dropped, *([self._dropped] if self._dropped else [])], default=None)
         return len(over)
 
     def _name(self, user_id: str) -> str:
         return self._pseudonyms.of_user(user_id)
 
 
-def refuse(began_at: datetime | None, forgotten_at: datetime | None, closed: bool) -> None:
+def refuse(began_at: datetime | None, forgotten_at: datetime | None, closed: bool, dropped: datetime | None) -> None:
     """Forgotten where a write may not begin. At the same microsecond what was read or queued counts as before."""
     if closed:
         raise Forgotten("this user is being forgotten; what they say when that is done can be written again")
     if began_at is not None and forgotten_at is not None and began_at <= forgotten_at:
         raise Forgotten("this was read or said before its user was forgotten, so it is not written; drop the job")
+    if began_at is not None and forgotten_at is None and dropped is not None and began_at <= dropped:
+        raise Forgotten("this waited until nobody knows whether its user was forgotten since, so it is not written")
 
 
 @asynccontextmanager
