@@ -114,8 +114,9 @@ def test_a_server_that_is_away_is_named_the_others_forget_and_the_exit_code_is_1
     assert "Not everything was forgotten" in result.output
     assert erased(result.output)["preferences"] == 1
     failed = [line for line in result.output.splitlines() if "FAILED" in line]
-    assert failed[-1].split()[0] == "sessions"
-    assert "start its server" in failed[-1]
+    assert {line.split("FAILED")[0].strip() for line in failed} == {"sessions", "short_context", "copies in Redis"}
+    assert all("start its server" in line for line in failed)
+    assert "expire, at most 3,600 s" in failed[-2] + failed[-1]
     assert "sk-secret" not in result.output
 
 
