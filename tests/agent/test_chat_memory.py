@@ -307,6 +307,17 @@ async def test_a_sentence_that_ran_over_two_lines_of_an_episode_is_not_archived_
     assert (await chat.end()).summary == "41? | Sure. Anything else?"
 
 
+async def test_a_new_session_over_the_same_store_counts_no_words_again(layers, monkeypatch):
+    await visits(layers)
+    await layers.chat(hybrid=True).say("Where did the parcel go?")
+    read = []
+    monkeypatch.setattr("tri_memory.agent.word_counts.terms", lambda text: read.append(text) or [text])
+
+    await layers.chat(hybrid=True, session="next").say("And the boots?")
+
+    assert read == ["And the boots?"]
+
+
 async def test_what_the_user_says_is_archived_even_where_memory_has_it_too(layers):
     await visits(layers)
     chat = layers.chat(model=Model("ok"), summarizer=lambda turns: turns[0].content)

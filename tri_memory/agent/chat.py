@@ -24,7 +24,7 @@ from tri_memory.agent.prompt import SYSTEM, Message, Section, assemble, sections
 from tri_memory.agent.records import Records
 from tri_memory.agent.summaries import never_blank, offline_summarizer, without_replies
 from tri_memory.agent.trace import Mask, Sink, Tracer, TurnTrace, process_mask
-from tri_memory.agent.word_counts import WordCounts
+from tri_memory.agent.word_counts import counts_of
 from tri_memory.clock import Clock, system_clock
 from tri_memory.contracts import (
     ChatTurn,
@@ -103,7 +103,7 @@ class Chat:
         self._injected: set[str] = set()  # sentences of memories that were in a prompt of this session
         sink = trace.append if isinstance(trace, list) else trace
         self._tracer = Tracer(sink, mask=mask, texts=trace_texts, clock=clock)
-        self._words = WordCounts()
+        self._words = counts_of(episodes)
         self._said_something = False  # since the session was last archived
         self._turns = asyncio.Lock()  # two calls of `say` would answer each other's questions
 

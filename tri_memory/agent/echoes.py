@@ -35,8 +35,10 @@ def without_fences(answer: str) -> str:
 
 
 def injected_sentences(memories: Iterable[str]) -> set[str]:
-    """Of memories, each line and each sentence, as `without_echoes` compares them. A prompt has all lines of a memory on
-    one, so that a sentence may run over a line break."""
+    """Of memories, each line and each sentence, as `without_echoes` compares them.
+
+    A prompt has all lines of a memory on one, so that a sentence may run over a line break.
+    """
     texts = {text for memory in memories for text in (memory, " ".join(memory.split()))}
     return {_plain(part) for text in texts for part in (text, *split(_LEAD.sub("", text)))} - {""}
 

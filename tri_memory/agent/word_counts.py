@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
+from threading import Lock
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -25,12 +27,14 @@ class WordCounts:
     def __init__(self, most: int = 20_000) -> None:
         self._most = require_count("most", most, least=1)
         self._counts: OrderedDict[int, tuple[Counter[int], int]] = OrderedDict()  # of a text: its terms, their number
+        self._lock = Lock()  # chats rank in threads of their own
 
     def __len__(self) -> int:
         return len(self._counts)
 
     def clear(self) -> None:
-        self._counts.clear()
+        with self._lock:
+            self._counts.clear()
 
     def rank(self, query: str, texts: Sequence[str]) -> list[tuple[int, float]]:
         """The rows of `texts` that share a term with the query, as (row, BM25 score), best first, equals by row."""
@@ -55,7 +59,23 @@ class WordCounts:
         known = self._counts.get(key)
         if known is None:
             counts = Counter(map(hash, terms(text)))
-            known = self._counts[key] = counts, counts.total()
-            if len(self._counts) > self._most:
-                self._counts.popitem(last=False)
+            known = counts, counts.total()
+            with self._lock:
+                self._counts[key] = known
+                if len(self._counts) > self._most:
+                    self._counts.popitem(last=False)
         return known
+
+
+_OF_STORES: WeakKeyDictionary[object, WordCounts] = WeakKeyDictionary()
+
+
+def counts_of(store: object) -> WordCounts:
+    """The counts that all chats over this store share, so that a new session reads nothing again; gone with the store.
+
+    A store that can't be a weak key, and None, get counts of their own.
+    """
+    try:
+        return _OF_STORES.setdefault(store, WordCounts())
+    except TypeError:
+        return WordCounts()
