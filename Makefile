@@ -16,7 +16,7 @@ WITH_TEST := $(or $(FULL),.venv/.installed-test)
 ANY := $(or $(FULL),$(wildcard .venv/.installed-test),.venv/.installed)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test run notebooks lint site bench full constraints clean
+.PHONY: help lab test run notebooks lint site slides bench full constraints clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1	/p' $(firstword $(MAKEFILE_LIST))
@@ -46,6 +46,11 @@ lint: $(WITH_TEST) ## ruff, mypy, and whether the built notebooks are those of t
 
 site: $(WITH_TEST) ## execute the notebooks and make a web site of them in build/site
 	$(PY) -m tri_memory.lab.build_site
+
+slides: $(WITH_TEST) ## execute the notebooks and make slides of their plots and bullets in build/slides (npm, once)
+	@test -d build/npm/node_modules/reveal.js || npm install --silent --no-audit --prefix build/npm reveal.js@4.6.1
+	$(PY) -m tri_memory.lab.run_notebooks --save build/executed
+	$(PY) -m tri_memory.lab.slides build/executed build/npm/node_modules/reveal.js
 
 bench: $(WITH_TEST) ## speed, as ratios measured in one run
 	$(PY) -m benchmarks
