@@ -35,7 +35,7 @@ from tri_memory.lab.plots import picture
 # %%
 hot, cold = servers.redis(), servers.postgres()
 print(f"Redis by way of: {hot.how}, PostgreSQL by way of: {cold.how}")
-redis = place.client(hot.url)
+redis = place.shared_client(hot)
 records = place.records(cold)
 book = PhoneBook(records)
 
@@ -280,8 +280,8 @@ for how, percent in hits.highest(rates).items():
 # %% [markdown]
 # **Where the winner stops winning.** Where the first numbers are above the second, the cache made reading slower on average.
 # With few records a user and a Postgres on the same machine a hit saves a part of a millisecond, and a miss costs more than
-# the saving. With 200 records the cache pays, if a visit reads often. It may also pay
-# where Postgres is far away or busy; neither was measured here.
+# the saving. With 200 records the cache pays, if a visit reads often. It may also pay where Postgres is far away or busy;
+# neither was measured here.
 
 # %% [markdown]
 # ### Large values

@@ -30,6 +30,12 @@ def client(url: str) -> Redis:
     return Redis.from_url(url, decode_responses=True, socket_timeout=5)
 
 
+@cache
+def shared_client(server: Engine) -> Redis:
+    """The lesson's own, one for the kernel, so that running its cell again leaves no connection behind."""
+    return client(server.url)
+
+
 async def keys(client: Redis, prefix: str) -> list[tuple[str, int]]:
     """Each key that begins with `prefix`, without it, and its time to live in seconds."""
     found = sorted([key async for key in client.scan_iter(f"{prefix}*", count=1_000)])
