@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import importlib
 import json
 import math
 import os
@@ -11,7 +13,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -27,7 +29,9 @@ from tests.conftest import needs
 from tri_memory.lab import sweep_cache, sweep_version
 from tri_memory.lab.sweep import sweep
 from tri_memory.lab.sweep_cache import SweepCache
+from tri_memory.lab.sweep_constants import set_anew
 from tri_memory.lab.sweep_workers import outcomes
+from tri_memory.session import tokens
 
 ROOT = Path(__file__).parents[2]
 
@@ -43,6 +47,12 @@ def quiet_and_apart(monkeypatch, tmp_path):
 @pytest.fixture
 def threads():
     with ThreadPoolExecutor(3) as pool:
+        yield pool
+
+
+@pytest.fixture
+def one_thread():
+    with ThreadPoolExecutor(1) as pool:
         yield pool
 
 
@@ -104,6 +114,41 @@ def test_a_cell_that_exits_is_a_row(threads):
     assert table.error[0].startswith("SystemExit: 3")
 
 
+def test_seeds_may_be_counted_or_listed_by_numpy(threads):
+    for seeds in (np.int64(3), np.arange(3), range(3), iter([0, 1, 2])):
+        assert [*sweep(lambda k, seed: seed, {"k": [1]}, seeds=seeds, jobs=threads, cache=False).value] == [0, 1, 2]
+
+
+class _Stop(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError("late"), _Stop("now"), GeneratorExit("gone")])
+def test_what_is_no_exception_is_a_row_as_well(threads, error):
+    def cell(k, seed):
+        if k == 1:
+            raise error
+        return k
+
+    for jobs in (threads, 1):
+        table = sweep(cell, {"k": [1, 2]}, jobs=jobs, cache=False)
+        assert table.error[0].startswith(f"{type(error).__name__}: {error} (line ")
+        assert table.value[1] == 2
+
+
+def test_a_keyboard_interrupt_that_a_cell_raises_stops_the_sweep_and_says_what_is_kept(one_thread, tmp_path):
+    def cell(k, seed):
+        if k == 2:
+            raise KeyboardInterrupt
+        return k
+
+    for jobs, cache in ((one_thread, False), (1, False), (1, True)):
+        kept = rf"1 of them are kept in {tmp_path / 'cache' / 'sweeps'}, and the same call goes on from there"
+        with pytest.raises(KeyboardInterrupt) as stopped:
+            sweep(cell, {"k": [1, 2]}, jobs=jobs, cache=cache)
+        assert str(stopped.value) == f"1 of 2 cells have ended; {kept if cache else 'none of them is kept'}"
+
+
 @pytest.mark.parametrize(
     ("grid", "options", "message"),
     [
@@ -119,6 +164,14 @@ def test_a_cell_that_exits_is_a_row(threads):
         ({"k": [1]}, {"seeds": 0}, "seeds=0"),
         ({"k": [1]}, {"seeds": []}, "seeds"),
         ({"k": [1]}, {"seeds": True}, "seeds=True"),
+        ({"k": [1]}, {"seeds": 3.5}, r"seeds=3\.5: give how many"),
+        ({"k": [1]}, {"seeds": [0.5]}, r"seeds=\[0\.5\]: give how many"),
+        ({"k": [1]}, {"seeds": "12"}, "seeds='12': give how many"),
+        ({"k": [1]}, {"seeds": None}, "seeds=None: give how many"),
+        (None, {}, "grid=None: None is no mapping; give names and their values"),
+        (3, {}, "grid=3: 3 is no mapping"),
+        ([("k", [1])], {}, r"\('k', \[1\]\) is no mapping; give"),
+        (["kx"], {}, "'kx' is no mapping"),
         ({"k": [1]}, {"jobs": 0}, "jobs=0"),
         ({"k": [1]}, {"jobs": True}, "jobs=True"),
         ({"k": [1]}, {"jobs": "all"}, "jobs='all'"),
@@ -215,6 +268,61 @@ def test_a_broken_executor_gives_rows_with_its_error():
 
 def _die(k, seed):
     os._exit(1)
+
+
+def test_a_worker_process_imports_little_before_it_begins(tmp_path, monkeypatch):
+    """What a worker of joblib's costs is numpy, whether a cell needs it or not."""
+    (tmp_path / "light_cell.py").write_text("import sys\ndef modules(k, seed):\n    return ' '.join(sys.modules)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    modules = sweep(importlib.import_module("light_cell").modules, {"k": [1]}, jobs=1, cache=False).value[0].split()
+    assert {"light_cell", "tri_memory.lab.sweep_cell"} <= set(modules)
+    assert not {"numpy", "joblib", "cloudpickle", "pandas", "tqdm", "asyncio", "traceback"} & set(modules)
+
+
+def test_what_a_cell_prints_or_reads_does_not_get_among_the_outcomes(capfd):
+    def cell(k, seed):
+        print("hello")
+        os.write(1, b"raw\n")
+        subprocess.run([sys.executable, "-c", "print('child', repr(input.__name__))"], check=True)
+        return len(sys.stdin.read()) + len(os.read(0, 100))
+
+    assert [*sweep(cell, {"k": [1, 2, 3]}, jobs=2, cache=False).value] == [0, 0, 0]
+    heard = capfd.readouterr()
+    assert heard.out == ""
+    assert heard.err.count("raw") == heard.err.count("child") == 3
+
+
+def test_cells_and_answers_of_any_size_get_through():
+    big = "x" * 300_000
+    table = sweep(lambda k, text, seed: text + big, {"k": range(6), "text": ["y" * 300_000]}, jobs=2, cache=False)
+    assert set(table.value.str.len()) == {600_000}
+
+
+def test_a_python_that_does_not_start_is_an_error_and_no_endless_wait(monkeypatch):
+    monkeypatch.setattr(sys, "executable", "/there/is/no/python")
+    with pytest.raises(FileNotFoundError, match="no/python"):
+        sweep(lambda k, seed: k, {"k": [1, 2]}, jobs=2, cache=False)
+
+
+def test_a_constant_of_the_package_set_anew_is_refused_for_processes_and_counts_in_threads(monkeypatch, threads):
+    def cell(k, seed):
+        return tokens.CAPITALS
+
+    assert [*sweep(cell, {"k": [1]}, jobs=threads).value] == [3]
+    monkeypatch.setattr(tokens, "CAPITALS", 9)
+    assert [*sweep(cell, {"k": [1]}, jobs=threads).value] == [9]
+    with pytest.raises(ValueError, match=r"tri_memory\.session\.tokens\.CAPITALS is 9 here and 3 in its file"):
+        sweep(cell, {"k": [1]}, jobs=1)
+
+
+def test_no_constant_of_the_package_counts_as_set_anew_when_nobody_has():
+    for path in (ROOT / "tri_memory").rglob("*.py"):
+        if "lab" not in path.parts[:-2]:
+            with suppress(ModuleNotFoundError):  # an engine whose package is not installed
+                importlib.import_module(
+                    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+                )
+    assert set_anew() == []
 
 
 def test_what_no_process_can_get_is_said_before_anything_runs(threads):
@@ -330,7 +438,7 @@ def test_an_interrupt_keeps_what_is_done_and_leaves_no_worker(tmp_path):
         "def cell(k, seed):\n    (HERE / f'pid-{os.getpid()}').touch()\n"
         "    time.sleep(0.01 if k < 4 else 300)\n    return k\n"
         "try:\n    sweep(cell, {'k': range(50)}, jobs=2)\n"
-        "except KeyboardInterrupt:\n    print('interrupted')\n"
+        "except KeyboardInterrupt as stopped:\n    print(stopped)\n"
     )
     process = subprocess.Popen(
         [sys.executable, script], cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True
@@ -341,7 +449,8 @@ def test_an_interrupt_keeps_what_is_done_and_leaves_no_worker(tmp_path):
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal and a Jupyter server do it: everybody gets it
     out, _ = process.communicate(timeout=30)
-    assert out == "interrupted\n"
+    kept = f"4 of them are kept in {cached / 'sweeps'}, and the same call goes on from there"
+    assert out == f"4 of 50 cells have ended; {kept}\n"
     assert len([*cached.rglob("*.json")]) == 4
     pids = [int(file.name.removeprefix("pid-")) for file in tmp_path.glob("pid-*")]
     assert pids

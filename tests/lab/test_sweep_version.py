@@ -119,6 +119,32 @@ def score(k, seed):
         assert code_version(run(source.replace(old, new))["score"]) != before, old
 
 
+def test_a_metaclass_counts(run):
+    source = """
+class Meta(type):
+    def __len__(cls):
+        return 1
+class Other(type):
+    def __len__(cls):
+        return 1
+class Policy(metaclass=Meta):
+    pass
+def score(k, seed):
+    return len(Policy)
+"""
+    before = code_version(run(source)["score"])
+    assert code_version(run(source)["score"]) == before
+    for old, new in [("return 1", "return 2"), ("=Meta", "=Other")]:
+        assert code_version(run(source.replace(old, new))["score"]) != before, old
+
+
+def test_a_module_that_cannot_be_imported_is_left_to_the_function_that_catches_it(run):
+    source = "def score(k, seed):\n    try:\n        import no_such_module\n    except ImportError:\n        return k"
+    space = run(source)
+    assert code_version(space["score"])
+    assert space["score"](1, 0) == 1
+
+
 def test_functions_that_call_each_other_come_to_an_end(run):
     source = "def a(k, seed): return b(k, seed) if k else 0\ndef b(k, seed): return a(k - 1, seed)"
     before = code_version(run(source)["a"])

@@ -6,6 +6,7 @@ whether the memory that answers was found; whether a model then answers well is 
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -61,7 +62,8 @@ def evaluate(
     if all(one.kind == UNANSWERABLE for one in judgeable):
         raise ValueError(f'none of the {len(dataset.questions)} questions has gold on the level "{level}"')
     judgeable += off_topic(dataset)
-    bar = tqdm(total=len(judgeable), desc="questions", disable=not progress, leave=False)
+    hidden = bool(os.environ.get("TQDM_DISABLE"))
+    bar = tqdm(total=len(judgeable), desc="questions", disable=not progress or hidden, leave=False)
     with bar:
         answers = list(_answers(replace(dataset, questions=tuple(judgeable)), level, cuts[-1], embedder, rankers, bar))
     best = [answer for answer in answers if answer.method == CONVERSATION]

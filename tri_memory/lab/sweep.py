@@ -13,19 +13,24 @@ from __future__ import annotations
 
 import inspect
 import linecache
+import os
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import closing
 from itertools import product
+from operator import index
 from pathlib import Path
 from typing import Any
 
 import joblib
+import numpy as np
 import pandas as pd
 from tqdm.auto import tqdm
 
+from tri_memory.contracts import shown
 from tri_memory.lab.sweep_cache import SweepCache, default_folder
 from tri_memory.lab.sweep_cell import Outcome
+from tri_memory.lab.sweep_constants import set_anew
 from tri_memory.lab.sweep_workers import Cell, outcomes
 
 OURS = ("seed", "seconds", "error")
@@ -51,13 +56,15 @@ def sweep(
     disk until their code, parameters or seed change (`sweep_version` says what counts); False keeps none, a path
     chooses the folder, and TRI_MEMORY_CACHE the usual one. A cell that reads a file does not notice when it changes.
 
-    Ctrl-C raises KeyboardInterrupt and keeps what is done in the cache. TQDM_DISABLE=1 hides the progress bar.
-    ValueError before anything runs for a grid, seeds, jobs or parameters that don't fit; after the first cell for a
-    result that has the name of another column.
+    Ctrl-C raises KeyboardInterrupt, which says how many cells the cache has and where. TQDM_DISABLE=1 in the
+    environment hides the progress bar. ValueError before anything runs for a grid, seeds, jobs or parameters that
+    don't fit, and for a constant of `tri_memory` that was set anew here, which no other process would know; after the
+    first cell for a result that has the name of another column.
     """
     cells = _cells(grid, seeds)
     workers = _workers(jobs)
     _check_call(function, cells)
+    _check_constants(workers)
     kept = SweepCache(None if cache is False else default_folder() if cache is True else Path(cache), function)
     keys = [kept.key(*cell) for cell in cells]
     ended: dict[int, Outcome] = {}
@@ -65,26 +72,28 @@ def sweep(
         if (found := kept.get(key)) is not None:
             ended[number] = Outcome(*found)
     left = {number: cell for number, cell in enumerate(cells) if number not in ended}
-    with (
-        tqdm(total=len(cells), initial=len(ended), unit="cell", desc=_name(function)) as bar,
-        closing(outcomes(function, left, workers)) as finished,
-    ):
-        failed = 0
-        for number, outcome in finished if left else ():
-            _check_names(cells[number], outcome)
-            ended[number] = outcome
-            if outcome.error is None:
-                kept.put(keys[number], outcome.result, outcome.seconds)
-            else:
-                failed += 1
-                bar.set_postfix_str(f"{failed} failed", refresh=False)
-            bar.update()
+    hidden = bool(os.environ.get("TQDM_DISABLE"))  # as it is now: tqdm looks when it is imported
+    bar = tqdm(total=len(cells), initial=len(ended), unit="cell", desc=_name(function), disable=hidden)
+    try:
+        with bar, closing(outcomes(function, left, workers)) as finished:
+            failed = 0
+            for number, outcome in finished if left else ():
+                _check_names(cells[number], outcome)
+                ended[number] = outcome
+                if outcome.error is None:
+                    kept.put(keys[number], outcome.result, outcome.seconds)
+                else:
+                    failed += 1
+                    bar.set_postfix_str(f"{failed} failed", refresh=False)
+                bar.update()
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"{len(ended)} of {len(cells)} cells have ended; {kept.held()}") from None
     return _table(cells, [ended[number] for number in range(len(cells))])
 
 
 def _cells(grid: Mapping[str, Iterable[Any]] | Iterable[Mapping[str, Any]], seeds: int | Iterable[int]) -> list[Cell]:
     chosen = _seeds(seeds)
-    points = _product(grid) if isinstance(grid, Mapping) else [dict(point) for point in grid]
+    points = _product(grid) if isinstance(grid, Mapping) else _points(grid)
     if not points:
         raise ValueError(f"the grid is empty: {grid!r}; give names and their values, such as {{'k': [1, 3]}}")
     for name in {name for point in points for name in point}:
@@ -104,10 +113,24 @@ def _product(grid: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
     return [dict(zip(values, point, strict=True)) for point in product(*values.values())] if values else []
 
 
+def _points(grid: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    points = list(grid) if isinstance(grid, Iterable) else [grid]
+    for point in points:
+        if not isinstance(point, Mapping):
+            raise ValueError(
+                f"grid={shown(grid)}: {shown(point)} is no mapping; give names and their values, such as "
+                "{'k': [1, 3]}, or a list of mappings, such as [{'k': 1}, {'k': 3}]"
+            )
+    return [dict(point) for point in points]
+
+
 def _seeds(seeds: int | Iterable[int]) -> list[int]:
-    chosen = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
+    try:
+        chosen = list(range(index(seeds))) if isinstance(seeds, int | np.integer) else [index(seed) for seed in seeds]
+    except TypeError:  # neither a number nor a list of them
+        chosen = []
     if not chosen or isinstance(seeds, bool):
-        raise ValueError(f"seeds={seeds!r} leaves nothing to run: give how many (1 at least), or which, as a list")
+        raise ValueError(f"seeds={shown(seeds)}: give how many, from 1 on, or which, as a list of whole numbers")
     return chosen
 
 
@@ -135,6 +158,17 @@ def _check_call(function: Callable[..., Any], cells: list[Cell]) -> None:
         except TypeError as error:
             given = ", ".join([*parameters, "seed"])
             raise ValueError(f"{_name(function)}{signature} can't be called with {given}: {error}") from None
+
+
+def _check_constants(workers: int | Executor) -> None:
+    """A worker process imports the files, and would run with what stands there."""
+    if isinstance(workers, ThreadPoolExecutor):
+        return
+    for name, here, written in set_anew():
+        raise ValueError(
+            f"{name} is {shown(here)} here and {shown(written)} in its file, as a worker process would have it: set it "
+            "in the function, or pass jobs=ThreadPoolExecutor()"
+        )
 
 
 def _check_names(cell: Cell, outcome: Outcome) -> None:

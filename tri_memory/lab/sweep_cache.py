@@ -36,6 +36,7 @@ class SweepCache:
     def __init__(self, folder: Path | None, function: Any) -> None:
         self._folder = folder and folder / "sweeps"
         self._warned = False
+        self._held = 0
         try:
             self._version = code_version(function) if folder else ""
         except NotHashableError as error:
@@ -62,7 +63,10 @@ class SweepCache:
             whole = kept["key"] == key and isinstance(seconds, float) and _is_result(result)
         except (OSError, ValueError, TypeError, LookupError, RecursionError):
             return None
-        return (result, seconds) if whole else None
+        if not whole:
+            return None
+        self._held += 1
+        return result, seconds
 
     def put(self, key: str | None, result: Mapping[str, Scalar], seconds: float) -> None:
         if self._folder is None or key is None:
@@ -71,8 +75,15 @@ class SweepCache:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             _write_whole(path, json.dumps({"key": key, "result": dict(result), "seconds": seconds}))
+            self._held += 1
         except OSError as error:
             self._warn(f"cells of this sweep are not cached: {error}; set TRI_MEMORY_CACHE to a folder you may write")
+
+    def held(self) -> str:
+        """How many cells were found or written, and where, as the end of a sentence about a sweep that was stopped."""
+        if not self._held:
+            return "none of them is kept"
+        return f"{self._held} of them are kept in {self._folder}, and the same call goes on from there"
 
     def _path(self, key: str) -> Path:
         assert self._folder is not None

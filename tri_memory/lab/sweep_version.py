@@ -3,7 +3,8 @@
 The version of a function changes with its body, its defaults, what it closes over, the globals it reads, the
 functions and classes it reaches through them, the file of a learner's own module, and any file of `tri_memory`. It does
 not change with comments, blank lines or the cell it was defined in. Libraries count by name and version. What it can't
-see: files that the function reads, and names it looks up by text (`getattr`, `globals()`).
+see: files that the function reads, names it looks up by text (`getattr`, `globals()`), and what was replaced inside of
+`tri_memory`, but for constants (`sweep_constants`).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Any
 from joblib.hashing import NumpyHasher
 
 from tri_memory.lab.sweep_cell import LIBRARY_FOLDERS
+from tri_memory.lab.sweep_constants import set_anew
 
 _PACKAGE = Path(__file__).parents[1]
 _READS_A_GLOBAL = {"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"}
@@ -37,7 +39,7 @@ class NotHashableError(ValueError):
 def code_version(function: Any) -> str:
     """40 hex digits for everything that `function` runs; NotHashableError names what has no digest."""
     # The files as they were imported and as they are now: this process may run the former, a new worker the latter.
-    return digest((sys.version, _IMPORTED, package_digest(_PACKAGE), function))
+    return digest((sys.version, _IMPORTED, package_digest(_PACKAGE), set_anew(), function))
 
 
 def digest(value: Any) -> str:
@@ -133,7 +135,7 @@ def _parts(thing: Any) -> Iterator[tuple[str, Any]]:
     """(what it is, the value) for everything that decides what a function or class of the learner's does."""
     yield "the file", _file_code(thing.__module__)
     if isinstance(thing, type):
-        yield "the class", (thing.__qualname__, thing.__bases__)
+        yield "the class", (thing.__qualname__, thing.__bases__, type(thing))
         for name, member in sorted(vars(thing).items()):
             dunder = name.startswith("__") and name.endswith("__")
             if name != "_abc_impl" and not isinstance(member, _SLOTS) and (not dunder or callable(member)):
@@ -165,7 +167,7 @@ def _globals(function: FunctionType, codes: list[CodeType]) -> Iterator[tuple[st
     for name in sorted(name for name in imported if not is_library(name)):
         try:
             yield name, importlib.import_module(name)
-        except Exception:  # the cell will say so itself
+        except Exception:  # the function may never come to this line, or catch it; if not, the cell's row has the error
             continue
 
 

@@ -66,7 +66,9 @@ def _on_executor(executor: Executor, tasks: Mapping[int, tuple[Any, ...]]) -> It
 def _outcome(future: Future[Outcome]) -> Outcome:
     try:
         return future.result()
-    except (Exception, SystemExit) as error:  # of the executor: a lost worker, a cancelled future
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # of the executor: a lost worker, a cancelled future
         return failed(error, math.nan)
 
 
