@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import statistics
 
+import numpy as np
+
 from tests.lab.proof import assert_proved
 from tri_memory.agent.feedback import REWARDS, implicit
 from tri_memory.agent.matching import terms
@@ -118,6 +120,21 @@ def reward_any_question(asked, then, memories):
     return 0.1 if memories and is_question(then) else rewarded()(asked, then, memories)
 
 
+def reward_again_before_corrections(asked, then, memories):
+    if not memories or not then:
+        return 0.0
+    return -0.1 if terms(then) <= terms(asked) and "hank" not in then else rewarded()(asked, then, memories)
+
+
+def reward_without_memories(asked, then, memories):
+    signal = implicit(asked, then) if memories else None
+    return REWARDS[signal] if signal else 0.0
+
+
+def reward_none(asked, then, memories):
+    return REWARDS[implicit(asked, then, memories)] if memories else 0.0
+
+
 def reward_signal(asked, then, memories):
     return implicit(asked, then, memories)
 
@@ -142,6 +159,9 @@ def test_exercise_14_2_is_proved():
             rewarded(again=False): "asks the same again",
             rewarded(unused=False): "No memory was in the prompt",
             reward_signal: "A reward is a number",
+            reward_again_before_corrections: "corrects all the same: -0.2, not -0.1",
+            reward_without_memories: "pass memories to implicit",
+            reward_none: "REWARDS has no number for None",
             reward_statements: "is a statement: 0",
             reward_silence: "Nothing was said after it",
         },
@@ -211,6 +231,21 @@ def median(turns):
     return statistics.median(ms) if ms else 0.0
 
 
+def with_the_answer(turns):
+    ms = sorted(trace.latency_ms + trace.answer_ms for trace, _ in fine(turns))
+    return ms[math.ceil(95 * len(ms) / 100) - 1] if ms else 0.0
+
+
+def rounded_down(turns):
+    ms = sorted(trace.latency_ms for trace, _ in fine(turns))
+    return ms[max(0, int(0.95 * len(ms)) - 1)] if ms else 0.0
+
+
+def between_two(turns):
+    ms = [trace.latency_ms for trace, _ in fine(turns)]
+    return float(np.percentile(ms, 95)) if ms else 0.0
+
+
 def of_any_turn(turns):
     its = fine(turns)
     return sum(signal in USELESS for _, signal in its) / len(its) if its else 0.0
@@ -241,7 +276,13 @@ def test_exercise_14_3_is_proved():
                 useless=lambda turns: share(fine(turns), of=lambda its, used: sum(s is not None for s in used))
             ): "also of those after which nobody said anything",
             log(useless=lambda turns: share(fine(turns), USELESS[:2])): "'unhelpful' was said outright",
-            log(useless=share): "The share of useless memory should be",
+            log(useless=share): "Turns that failed are in the share",
+            log(useless=lambda turns: 100 * share(fine(turns))): "no per cent",
+            log(useless=lambda turns: share(fine(turns), ("wrong",))): "not only wrong ones",
+            log(useless=lambda turns: share(fine(turns)) + 0.01): "The share of useless memory should be",
+            log(latency=with_the_answer): "has the model's answer in it",
+            log(latency=rounded_down): "fewer than 95 %. Round up",
+            log(latency=between_two): "lies between two measured latencies",
             never_empty: "Without turns both numbers are 0",
         },
     )

@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tri_memory.agent.feedback import Signal
+from tri_memory.agent.feedback import Signal, implicit
 from tri_memory.agent.trace import TurnTrace
 from tri_memory.lab.exercises.ch14_log import a_turn, judge_log
 from tri_memory.lab.exercises.ch14_quiz import QUESTIONS
@@ -24,8 +24,10 @@ WORDS = "boots size 42 鞋码 不要 orange parcel 周三 returns Quarry Lane �
     dots=2,
     minutes=15,
     hints=(
-        "Subtract count(system) and count(question) from the budget. What is left is the room for memories.",
-        "Go through the memories best first; stop at the first that doesn't fit. It and all behind it are left out.",
+        "What do system text and question cost before the first memory is in? And what may happen to an item that "
+        "doesn't fit: cut, passed over, or the end?",
+        "The room for memories is the budget less count(system) and count(question). Go through them best first; the "
+        "first that doesn't fit ends it, and is left out with all behind it.",
         "Of the kept ones, kept[::2] come first and kept[1::2][::-1] last: the best at one edge, the second best at "
         "the other.",
     ),
@@ -103,6 +105,7 @@ def _judge_choice(inside: list[str], wanted: list[str], memories: list[str]) -> 
 
 PRAISE = ("size: 42",)
 AGAIN = "“{}” asks the same again: the answer was no good. -0.1, not {}."
+BARE = "“{}” has no new word, and corrects all the same: -0.2, not {}. Only a question can be asked again."
 POLITE = "“{}” is politeness and says nothing about the memories. 0, not {}."
 # (asked, then, memories, reward, what to say where another is given)
 CASES: tuple[tuple[str, str, tuple[str, ...], float, str], ...] = (
@@ -112,6 +115,8 @@ CASES: tuple[tuple[str, str, tuple[str, ...], float, str], ...] = (
     ("我穿几码？", "谁赢了决赛？", ("尺码: 42码",), -0.1, "“{}” changes the subject: -0.1, not {}."),
     ("Which size do I wear?", "No, that was my old size.", PRAISE, -0.2, "“{}” corrects: -0.2, not {}."),
     ("我穿几码？", "不对，我穿43码", ("尺码: 42码",), -0.2, "“{}” corrects: -0.2, not {}."),
+    ("Which size do I wear?", "No.", PRAISE, -0.2, BARE),
+    ("我穿几码？", "不对", ("尺码: 42码",), -0.2, BARE),
     ("Which size do I wear?", "Thanks, that's great!", PRAISE, 0.0, POLITE),
     ("我穿几码？", "太好了，谢谢！", ("尺码: 42码",), 0.0, POLITE),
     ("Which size do I wear?", "No thanks.", PRAISE, 0.0, POLITE),
@@ -140,20 +145,35 @@ CASES: tuple[tuple[str, str, tuple[str, ...], float, str], ...] = (
     dots=2,
     minutes=15,
     hints=(
-        "implicit(asked, then, memories) gives a signal or None, and REWARDS has its number. None is 0.",
-        "Without memories in the prompt nothing can be learned about them: 0, whatever was said.",
-        "A question without a new word was asked before: terms(then) <= terms(asked). It then counts as 'irrelevant'.",
+        "Which of the sentences in the docstring does implicit decide already, and which two does it not know?",
+        "implicit(asked, then, memories) gives a signal or None; REWARDS has its number, None is 0. Without memories "
+        "it is 0 as well. That leaves the question that was asked before.",
+        "Where the signal is 'relevant' and terms(then) <= terms(asked), nothing new was asked: 'irrelevant'. "
+        "Corrections keep their signal: “No.” has no new word either.",
     ),
 )
 def reward(function: Callable[[str, str, list[str]], float], rng: random.Random) -> None:
     size = str(rng.choice((38, 39, 40, 41, 44)))
     for asked, now, known, expected, explained in CASES:
         then, memories = now.replace("42", size), [memory.replace("42", size) for memory in known]
-        got = function(asked, then, memories)
+        got = _rewarded(function, asked, then, memories)
+        if got != expected and memories and got == -0.1 and implicit(asked, then) == "irrelevant" and expected > 0:
+            raise Wrong(f"“{then}” takes up a word of the memory, not of the question: pass memories to implicit.")
         if isinstance(got, bool) or not isinstance(got, int | float):
             raise Wrong(f"A reward is a number, such as 0.1; got {str(got)[:60]!r} for “{then}”.")
         if not math.isclose(got, expected, abs_tol=1e-9):
             raise Wrong(explained.format(then, f"{got:g}"))
+
+
+def _rewarded(function: Callable[[str, str, list[str]], float], asked: str, then: str, memories: list[str]) -> Any:
+    try:
+        return function(asked, then, memories)
+    except KeyError as failed:
+        if failed.args != (None,):
+            raise
+        raise Wrong(
+            f"“{then}” says nothing: implicit gives None, and REWARDS has no number for None. It is 0."
+        ) from None
 
 
 @exercise(
@@ -162,10 +182,11 @@ def reward(function: Callable[[str, str, list[str]], float], rng: random.Random)
     dots=3,
     minutes=15,
     hints=(
-        "Begin with the turns that did not fail: those whose trace.error is None. Everything else is about them.",
-        "Sort the latencies. Of n the P95 is number ceil(0.95 * n), counted from 1: sorted(ms)[ceil(0.95 * n) - 1].",
-        "used = the signals of turns with trace.memory_used; useless are 'irrelevant', 'wrong' and 'unhelpful' among "
-        "them; divide by len(used), which may be 0.",
+        "Which turns count in the first number, and which in the second? Of 30 latencies, how many may be above P95?",
+        "Keep the turns whose trace.error is None, for both numbers. Of 30 sorted latencies P95 is the 29th: 28 are "
+        "93 %. The share divides by all turns with memory, also those after which nobody said anything.",
+        "sorted(ms)[ceil(95 * n / 100) - 1]; used = the signals of turns with trace.memory_used; useless are those in "
+        "('irrelevant', 'wrong', 'unhelpful'); divide by len(used), which may be 0.",
     ),
 )
 def judged(
