@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import string
 import unicodedata
+import zlib
 from collections.abc import Awaitable, Callable
 from urllib.parse import quote
 
@@ -42,16 +44,12 @@ def pseudonym(function: Pseudonym, rng: random.Random) -> None:
         raise Wrong(f"{raw} of ann has another name at the second call, so nothing that was stored is found again.")
     if _name(function, raw, "ann", other) == name:
         _count_through(function, name, other)
+    _judge_key(function, raw, name, key)
     if _name(function, raw, "bob", key) == name:
         raise Wrong(f"{raw} has the same name for ann and for bob: who reads both rows learns that they share a case.")
     _judge_spellings(function, number, key)
     _judge_borders(function, key)
-    names = {_name(function, f"BX-{each:04}", "ann", key) for each in range(2_000)}
-    if len(names) < 2_000 or len(name) < 20:
-        raise Wrong(
-            f"A name of {len(name)} characters is too short: of 2,000 ids {2_000 - len(names)} have one that another "
-            "id has, too, and of millions more would. Keep at least 20."
-        )
+    _judge_length(function, key)
 
 
 def _name(function: Pseudonym, raw: str, user: str, key: bytes) -> str:
@@ -71,6 +69,31 @@ def _count_through(function: Pseudonym, name: str, other: bytes) -> None:
     raise Wrong("Two keys give the same name, so the key hides nothing.")
 
 
+def _judge_key(function: Pseudonym, raw: str, name: str, key: bytes) -> None:
+    for place in range(len(key)):
+        near = key[:place] + bytes([key[place] ^ 1]) + key[place + 1 :]
+        if _name(function, raw, "ann", near) == name:
+            raise Wrong(
+                f"Two keys that differ in byte {place} alone give the same name, so that byte counts for nothing. Two "
+                "secret bytes are 65,536 keys to try: use the whole key."
+            )
+
+
+def _judge_length(function: Pseudonym, key: bytes) -> None:
+    names = {_name(function, f"BX-{each:04}", "ann", key) for each in range(2_000)}
+    shortest = min(len(name) for name in names)
+    if len(names) < 2_000:
+        raise Wrong(
+            f"A name of {shortest} characters is too short: of 2,000 ids {2_000 - len(names)} have one that another "
+            "id has, too. Keep at least 20."
+        )
+    if shortest < 20:
+        raise Wrong(
+            f"A name of {shortest} characters is too short: these 2,000 ids have one each, but the fewer characters "
+            "there are, the sooner two of many millions meet. Keep at least 20."
+        )
+
+
 def _judge_spellings(function: Pseudonym, number: int, key: bytes) -> None:
     plain = _name(function, f"BX-{number}", "ann", key)
     if _name(function, f"  BX-{number}\n", "ann", key) != plain:
@@ -81,17 +104,17 @@ def _judge_spellings(function: Pseudonym, number: int, key: bytes) -> None:
             f"{composed} has two names: É is one character from one keyboard, and E with an accent from another. "
             "unicodedata.normalize('NFC', …) makes them one."
         )
+    for one, next_one, what in (
+        (f"BX-{number}", f"bx-{number}", "Upper and lower case are"),
+        (f"BX 1{number}", f"BX1 {number}", "Spaces inside an id are"),
+    ):
+        if _name(function, one, "ann", key) == _name(function, next_one, "ann", key):
+            raise Wrong(f"{one!r} and {next_one!r} have the same name. {what} part of the id, which is another then.")
 
 
 def _judge_borders(function: Pseudonym, key: bytes) -> None:
-    for (user, raw), (next_user, next_raw) in (
-        (("ann1", "23"), ("ann", "123")),
-        (("ann:1", "23"), ("ann", "1:23")),
-        (("ann/1", "23"), ("ann", "1/23")),
-        (("ann|1", "23"), ("ann", "1|23")),
-        (("ann-1", "23"), ("ann", "1-23")),
-        (("ann 1", "23"), ("ann", "1 23")),
-    ):
+    for between in ("", *string.punctuation, " ", "\t", "::", "--", "||", ", ", ": ", " | "):
+        user, raw, next_user, next_raw = f"ann{between}1", "23", "ann", f"1{between}23"
         if _name(function, raw, user, key) == _name(function, next_raw, next_user, key):
             raise Wrong(
                 f"User {user!r} with id {raw!r} and user {next_user!r} with id {next_raw!r} have the same name: put "
@@ -109,8 +132,8 @@ def _judge_borders(function: Pseudonym, key: bytes) -> None:
         "refuses new writes, and `await drained(tombstones, user, 10)` waits for those that run.",
         "What the running write brought must go as well, so delete (again) after `drained`, and all of it inside "
         "`closed`.",
-        "counts = dict.fromkeys(stores, 0); async with closed(tombstones, user): await drained(tombstones, user, 10); "
-        "for name, store in stores.items(): counts[name] += await store.forget(user); then return counts.",
+        "In this order: shut the door, wait, then go through `stores` and keep what each `forget` returns. If you "
+        "delete before the wait as well, add the two counts.",
     ),
 )
 def forget_all(function: Callable[..., Awaitable[dict[str, int]]], rng: random.Random) -> None:
@@ -145,12 +168,36 @@ def _packed(text: str) -> bytes:
     return gzip.compress(f"GET /\nsaid {text}\n".encode() * 3)
 
 
+def _json_packed(text: str) -> bytes:
+    return gzip.compress(_in_json(text))
+
+
+IN_JSON = "JSON writes what is not ASCII as \\u…, and it is a part of a longer text there, without quotes of its own"
 FORMS: dict[str, tuple[Callable[[str], bytes], str]] = {
     "row": (lambda text: f"42\t{text}\t2026-01-05\n".encode(), "it stands there as it is, in UTF-8"),
-    "trace.jsonl": (_in_json, "JSON writes what is not ASCII as \\u…"),
-    "keys": (lambda text: f"session:{quote(text, safe='')}/s1".encode(), "in a key it is percent-encoded"),
-    "app.log.1.gz": (_packed, "the file is packed with gzip"),
+    "trace.jsonl": (_in_json, IN_JSON),
+    "keys": (
+        lambda text: f"session:{quote(text, safe='')}/s1".encode(),
+        "in a key it is percent-encoded, and a / in it is %2F, since the key has slashes of its own",
+    ),
+    "app.log.1.gz": (_packed, "the file is packed with gzip, which its first bytes say; its name does not end in .gz"),
+    "trace.jsonl.1.gz": (_json_packed, f"the file is packed with gzip, and inside {IN_JSON}"),
 }
+
+
+def _found(function: PlacesWith, canary: str, files: dict[str, bytes]) -> list[str]:
+    try:
+        return function(canary, files)
+    except UnicodeDecodeError as error:
+        raise Wrong(
+            f"Not every file is text: {error.object[:8]!r} … can't be decoded as {error.encoding}. Search the bytes "
+            "themselves, with each form encoded."
+        ) from None
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise Wrong(
+            f"A file that is not packed was unpacked ({error}). What is packed begins with b'\\x1f\\x8b'; a name with "
+            ".gz in it says nothing."
+        ) from None
 
 
 def _judge_form(function: PlacesWith, canary: str, form: str, rng: random.Random) -> None:
@@ -163,7 +210,7 @@ def _judge_form(function: PlacesWith, canary: str, form: str, rng: random.Random
     files[left] = write(canary)
     names = list(files)
     rng.shuffle(names)
-    got = function(canary, {name: files[name] for name in names})
+    got = _found(function, canary, {name: files[name] for name in names})
     if not isinstance(got, list) or not all(isinstance(one, str) for one in got):
         raise Wrong(f"It should return a list of names, such as ['app.log']; it returned {str(got)[:80]}.")
     if left not in got:
@@ -175,7 +222,7 @@ def _judge_form(function: PlacesWith, canary: str, form: str, rng: random.Random
 
 
 def _judge_nothing(function: PlacesWith, rng: random.Random) -> None:
-    if found := function("BX-770001", {"empty": b"", "noise": rng.randbytes(200)}):
+    if found := _found(function, "BX-770001", {"empty": b"", "noise": rng.randbytes(200)}):
         raise Wrong(f"Nothing was left, and the hunt names {found[0]!r}.")
     for blank in ("", " "):
         try:

@@ -6,6 +6,8 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -21,7 +23,8 @@ from tri_memory.privacy.tombstones import InMemoryTombstones
 from tri_memory.session.memory import InMemorySessionStore
 
 LIMIT_S = 30  # for one answer on one engine
-SLOW_S = 0.15  # a write that takes its time
+RUNNING, AT_THE_DOOR, IN_THE_MIDST = "running", "at the door", "in the midst"  # when each write begins
+LOOKS = 3  # so often is the registry asked for what is under way before a write ends
 
 ForgetAll = Callable[..., Awaitable[dict[str, int]]]
 
@@ -64,6 +67,10 @@ async def _bounded(engine: str, answer: ForgetAll, stores: _Stores, seed: int) -
         raise Wrong(f"{wrong} (engine: {engine})") from None
     except TimeoutError:
         raise Wrong(f"On {engine} it was still running after {LIMIT_S} s.") from None
+    except (TypeError, AttributeError) as error:  # the latter on Python 3.10
+        if "context manager protocol" in str(error) or str(error) == "__enter__":
+            raise Wrong("`closed` waits when it ends: write `async with closed(…)`, not `with`.") from None
+        raise
 
 
 class _Watched:
@@ -78,51 +85,79 @@ class _Watched:
         return count
 
 
-class _Writers:
-    """One write that runs when the forgetting begins, and one that tries to begin in the midst of it."""
+class _Registry(InMemoryTombstones):
+    """Tells when somebody asks what is under way, and lets one more write begin just before the door shuts."""
 
-    def __init__(self, store: PreferenceStore, tombstones: InMemoryTombstones, user: str) -> None:
+    looks = 0
+    before_shut: Callable[[], Awaitable[None]]
+    on_look: Callable[[], None]
+
+    async def shut(self, user_id: str) -> datetime:
+        await self.before_shut()
+        return await super().shut(user_id)
+
+    async def under_way(self, user_id: str) -> int:
+        self.looks += 1
+        self.on_look()
+        return await super().under_way(user_id)
+
+
+class _Writers:
+    """Writes of one user. None ends by the clock, so that no sleep is long enough: each ends when the registry was
+    asked often enough what is under way, or when the answer is `over`."""
+
+    def __init__(self, store: PreferenceStore, tombstones: _Registry, user: str) -> None:
         self._store, self._tombstones, self._user = store, tombstones, user
-        self.tasks: list[asyncio.Task[None]] = []
+        self.tasks: dict[str, asyncio.Task[None]] = {}
+        self._may_end: list[tuple[int, asyncio.Event]] = []  # at which look
 
     async def begin(self, key: str) -> None:
-        """Announced before this returns; Forgotten where the door is closed."""
-        write = await self._tombstones.begin(self._user)
+        """Once a key; announced before this returns, unless the door is closed."""
+        if key in self.tasks:
+            return
+        try:
+            write = await self._tombstones.begin(self._user)
+        except Forgotten:
+            return
+        may_end = asyncio.Event()
+        self._may_end.append((self._tombstones.looks + LOOKS, may_end))
 
         async def slowly() -> None:
-            await asyncio.sleep(SLOW_S)
+            await may_end.wait()
             await self._store.set(self._user, key, "BX-220719")
             await self._tombstones.end(write)
 
-        self.tasks.append(asyncio.create_task(slowly()))
+        self.tasks[key] = asyncio.create_task(slowly())
 
-    async def in_the_midst(self) -> None:
-        if len(self.tasks) == 1:
-            try:
-                await self.begin("in the midst")
-            except Forgotten:
-                return
+    def looked(self, *, over: bool = False) -> None:
+        for look, may_end in self._may_end:
+            if over or self._tombstones.looks >= look:
+                may_end.set()
 
 
 async def _hold(answer: ForgetAll, stores: _Stores, rng: random.Random) -> None:
     ann, bob = (f"exercise-{uuid4().hex}" for _ in range(2))
-    tombstones, count = InMemoryTombstones(), rng.randrange(2, 6)
+    tombstones, count = _Registry(), rng.randrange(2, 6)
     writers = _Writers(stores.preferences, tombstones, ann)
+    tombstones.before_shut, tombstones.on_look = partial(writers.begin, AT_THE_DOOR), writers.looked
     try:
         for user in (ann, bob):
             await _plant(stores, user, count)
-        await writers.begin("running")
-        watched = {name: _Watched(store, writers.in_the_midst) for name, store in stores.named().items()}
+        await writers.begin(RUNNING)
+        midst = partial(writers.begin, IN_THE_MIDST)
+        watched = {name: _Watched(store, midst) for name, store in stores.named().items()}
         counts = await answer(ann, watched, tombstones)
-        running = await tombstones.under_way(ann)
-        await asyncio.gather(*writers.tasks)
-        await _judge(stores, ann, bob, count)
+        asked, running = tombstones.looks > 0, await tombstones.under_way(ann)
+        writers.looked(over=True)
+        await asyncio.gather(*writers.tasks.values())
+        await _judge(stores, ann, bob, count, asked)
         if running:
             raise Wrong("It returned while a write was still under way: `drained` waits for it.")
-        _judge_counts(counts, dict.fromkeys(watched, 1) | {"preferences": count + 1})
+        _judge_counts(counts, dict.fromkeys(watched, 1) | {"preferences": count + len(writers.tasks)})
         await _judge_door(tombstones, ann)
     finally:
-        await asyncio.gather(*writers.tasks, return_exceptions=True)
+        writers.looked(over=True)
+        await asyncio.gather(*writers.tasks.values(), return_exceptions=True)
         for user in (ann, bob):
             for store in stores.named().values():
                 await store.forget(user)
@@ -136,12 +171,20 @@ async def _plant(stores: _Stores, user: str, count: int) -> None:
         await stores.sessions.append(f"{user}/s1", ChatTurn("user", "BX-220719，我对花生过敏。"))
 
 
-async def _judge(stores: _Stores, ann: str, bob: str, count: int) -> None:
+async def _judge(stores: _Stores, ann: str, bob: str, count: int, asked: bool) -> None:
     left = await stores.preferences.all(ann)
-    if "in the midst" in left:
+    if IN_THE_MIDST in left:
         raise Wrong("A write began while you were deleting, and stayed: delete inside `closed`, which refuses it.")
-    if "running" in left:
-        raise Wrong("The write that was running when you began stands there now: wait for it, and delete after that.")
+    if RUNNING in left:
+        guessed = "" if asked else " Nobody knows how long it takes, so no sleep is right: `drained` asks the registry."
+        raise Wrong(
+            "The write that was running when you began stands there now: wait for it, and delete after that." + guessed
+        )
+    if AT_THE_DOOR in left:
+        raise Wrong(
+            "A write that began just before the door was shut stands there now: wait inside `closed`. What begins "
+            "between `drained` and `closed` is not waited for."
+        )
     for name, store in stores.named().items():
         if found := await _found_in(name, store, ann):
             raise Wrong(f"{found} of {name} were not forgotten: each store of `stores` has to.")
@@ -164,7 +207,7 @@ def _judge_counts(counts: object, expected: dict[str, int]) -> None:
         raise Wrong(f"It should return the counts by store, such as {{'preferences': 3}}; it returned {counts!r}.")
     if counts != expected:
         raise Wrong(
-            f"These were erased, the one that was being written among them: {expected}. It says {counts}. What was "
+            f"These were erased, those that were being written among them: {expected}. It says {counts}. What was "
             "deleted at a first try counts as well."
         )
 
