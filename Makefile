@@ -27,7 +27,7 @@ lab: $(ANY) ## set up, then open JupyterLab on your own copy of the notebooks (w
 test: $(WITH_TEST) ## set up, then run all tests
 	$(PY) -m pytest --numprocesses 2 --dist worksteal
 
-run: $(ANY) ## execute every notebook headless; prints notebook, seconds, ok
+run: $(ANY) ## execute every notebook headless: seconds, ok, and notebooks/claims.md
 	$(PY) -m tri_memory.lab.run_notebooks
 
 notebooks: $(ANY) ## build notebooks/*.ipynb and notebooks/solutions/ from notebooks/source/

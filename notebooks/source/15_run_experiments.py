@@ -608,4 +608,4 @@ remove_own_folder()  # the small chat, the survey, and the cells of the sweeps
 # **Claims tested here**: none of others, all of one's own. **What breaks this idea**: recall asks whether the memory was
 # found. Whether the model then gives the right answer takes answers that somebody has read.
 #
-# Next: 16 the bug museum, is still to be written.
+# Next: [16 Visit the bug museum](16_bug_museum.ipynb).
