@@ -1,7 +1,9 @@
 """One look for every picture: large type for a projector, colours that colour-blind readers can tell apart.
 
-A picture is a matplotlib Figure made without pyplot, so nothing is left open and nothing is drawn twice. Importing this
-module sets matplotlib's defaults, so that a learner's own plots look the same.
+A picture is a matplotlib Figure made without pyplot, so nothing is left open and nothing is drawn twice. Its paper is
+white and opaque, so that it reads on a dark page as well. Importing this module sets matplotlib's defaults, so that a
+learner's own plots look the same, and each picture sets them again: a style chosen in between, a dark one say, would
+put white words on white paper.
 """
 
 from __future__ import annotations
@@ -36,28 +38,28 @@ def installed_fonts() -> list[str]:
     return [name for name in _FONTS if name in known]
 
 
-rcParams.update(
-    {
-        "font.family": installed_fonts(),
-        "font.size": 12,
-        "axes.titlesize": 13,
-        "axes.titleweight": "bold",
-        "axes.titlelocation": "left",
-        "axes.titlepad": 12,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.edgecolor": GREY,
-        "axes.axisbelow": True,
-        "axes.grid": True,
-        "axes.grid.axis": "y",
-        "grid.color": "#E3E3E3",
-        "lines.linewidth": 2.4,
-        "lines.markersize": 6,
-        "legend.frameon": False,
-        "figure.facecolor": "white",
-        "savefig.facecolor": "white",
-    }
-)
+_LOOK = {
+    "font.family": installed_fonts(),
+    "font.size": 12,
+    "axes.titlesize": 13,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.titlepad": 12,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": GREY,
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "grid.color": "#E3E3E3",
+    "lines.linewidth": 2.4,
+    "lines.markersize": 6,
+    "legend.frameon": False,
+    "savefig.transparent": False,
+}
+_LOOK |= dict.fromkeys(("figure.facecolor", "savefig.facecolor", "axes.facecolor"), "white")
+_LOOK |= dict.fromkeys(("text.color", "axes.labelcolor", "xtick.color", "ytick.color", "patch.edgecolor"), "black")
+rcParams.update(_LOOK)
 
 
 def axes(width: float = 8.0, height: float = 3.6, **axes_text: str) -> tuple[Figure, Axes]:
@@ -72,6 +74,7 @@ def axes(width: float = 8.0, height: float = 3.6, **axes_text: str) -> tuple[Fig
 
 def row_of_axes(columns: int, width: float = 10.0, height: float = 3.6) -> tuple[Figure, Sequence[Axes]]:
     """`columns` empty plots side by side."""
+    rcParams.update(_LOOK)
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure, list(figure.subplots(1, columns, squeeze=False)[0])
