@@ -206,24 +206,21 @@ outage
 # it ended. It may expire and nobody misses a record, so it has no copy in Postgres.
 
 # %%
+import asyncio
+
 from tri_memory.contracts import ChatTurn
 from tri_memory.entity.short_context import RedisShortContext
 
 said = ["Hi", "Hello Ann.", "My pump PUMP-17 leaks.", "Since when?", "从昨天开始的"]
 turns = [ChatTurn(("user", "assistant")[n % 2], text) for n, text in enumerate(said)]
-before = RedisShortContext.from_url(hot.url, prefix=f"{place.prefix()}ctx:", ttl_s=0.5)
-await before.put("ann", turns)
-after = RedisShortContext.from_url(hot.url, prefix=f"{place.prefix()}ctx:")  # a new process
-print(await after.get("ann"))
-print("ben:", await after.get("ben"))
-
-# %%
-import asyncio
-
-await asyncio.sleep(0.6)
-print("after its TTL, 0.5 s here instead of an hour:", await after.get("ann"))
-await before.close()
-await after.close()
+name = f"{place.prefix()}ctx:"
+async with RedisShortContext.from_url(hot.url, prefix=name, ttl_s=0.5) as before:
+    await before.put("ann", turns)
+async with RedisShortContext.from_url(hot.url, prefix=name) as after:  # a new process
+    print(await after.get("ann"))
+    print("ben:", await after.get("ben"))
+    await asyncio.sleep(0.6)
+    print("after its TTL, 0.5 s here instead of an hour:", await after.get("ann"))
 
 # %% [markdown]
 # - It is a digest and no summary: the last three turns, a line each. No model was asked.
