@@ -203,24 +203,17 @@ outage
 # ## The last three turns
 #
 # A second thing belongs into Redis: what a user said last, for an hour, so that a session that broke off is taken up where
-# it ended. It may expire and nobody misses a record, so it has no copy in Postgres.
+# it ended. It may expire and nobody misses a record, so it has no copy in Postgres. `RedisShortContext`, with a TTL of half
+# a second here:
 
 # %%
-import asyncio
-
 from tri_memory.contracts import ChatTurn
-from tri_memory.entity.short_context import RedisShortContext
+from tri_memory.lab.chapters.ch12 import short
 
 said = ["Hi", "Hello Ann.", "My pump PUMP-17 leaks.", "Since when?", "从昨天开始的"]
 turns = [ChatTurn(("user", "assistant")[n % 2], text) for n, text in enumerate(said)]
-name = f"{place.prefix()}ctx:"
-async with RedisShortContext.from_url(hot.url, prefix=name, ttl_s=0.5) as before:
-    await before.put("ann", turns)
-async with RedisShortContext.from_url(hot.url, prefix=name) as after:  # a new process
-    print(await after.get("ann"))
-    print("ben:", await after.get("ben"))
-    await asyncio.sleep(0.6)
-    print("after its TTL, 0.5 s here instead of an hour:", await after.get("ann"))
+for whose, context in (await short.taken_up(hot.url, turns, ttl_s=0.5)).items():
+    print(f"{whose}:\n{context}\n")
 
 # %% [markdown]
 # - It is a digest and no summary: the last three turns, a line each. No model was asked.

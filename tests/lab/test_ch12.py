@@ -10,8 +10,23 @@ import psycopg
 import pytest
 from fastapi import FastAPI, Request
 
+from tri_memory.contracts import ChatTurn
 from tri_memory.entity.memory import InMemoryUserMemoryStore
-from tri_memory.lab.chapters.ch12 import dead, door, failing, hits, lag, large, panel, place, plots, speed, stage, ways
+from tri_memory.lab.chapters.ch12 import (
+    dead,
+    door,
+    failing,
+    hits,
+    lag,
+    large,
+    panel,
+    place,
+    plots,
+    short,
+    speed,
+    stage,
+    ways,
+)
 from tri_memory.lab.chapters.ch12.book import PhoneBook
 from tri_memory.lab.chapters.ch12.ways import DELETE_AFTER, DELETE_FIRST, KIT, NAIVE, NEW, OLD, SET_AFTER, SET_FIRST
 from tri_memory.web.token import MemoryTokens
@@ -213,6 +228,12 @@ async def test_an_outage_loses_no_write_and_only_the_naive_way_lies_when_redis_i
     old = table["old answers"]
     assert old[dead.NAIVE].tolist() == [f"0 of {reads}", f"0 of {reads}", f"{reads} of {reads}"]
     assert old[dead.KIT].tolist() == [f"0 of {reads}"] * 3
+
+
+async def test_the_last_three_turns_are_taken_up_by_another_process_until_they_expire(embedded_valkey):
+    turns = [ChatTurn("user", f"said {n}") for n in range(5)]
+    there = await short.taken_up(embedded_valkey, turns, ttl_s=0.3)
+    assert list(there.values()) == ["user: said 2\nuser: said 3\nuser: said 4", None, None]
 
 
 # What a read costs, and how many hit
