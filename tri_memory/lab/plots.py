@@ -38,28 +38,42 @@ def installed_fonts() -> list[str]:
     return [name for name in _FONTS if name in known]
 
 
-_LOOK = {
-    "font.family": installed_fonts(),
-    "font.size": 12,
-    "axes.titlesize": 13,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.titlepad": 12,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": GREY,
-    "axes.axisbelow": True,
-    "axes.grid": True,
-    "axes.grid.axis": "y",
-    "grid.color": "#E3E3E3",
-    "lines.linewidth": 2.4,
-    "lines.markersize": 6,
-    "legend.frameon": False,
-    "savefig.transparent": False,
-}
-_LOOK |= dict.fromkeys(("figure.facecolor", "savefig.facecolor", "axes.facecolor"), "white")
-_LOOK |= dict.fromkeys(("text.color", "axes.labelcolor", "xtick.color", "ytick.color", "patch.edgecolor"), "black")
-rcParams.update(_LOOK)
+_INSTALLED = installed_fonts()
+
+
+def _set_look() -> None:
+    rcParams.update(
+        {
+            "font.family": _INSTALLED,
+            "font.size": 12,
+            "axes.titlesize": 13,
+            "axes.titleweight": "bold",
+            "axes.titlelocation": "left",
+            "axes.titlepad": 12,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.edgecolor": GREY,
+            "axes.axisbelow": True,
+            "axes.grid": True,
+            "axes.grid.axis": "y",
+            "grid.color": "#E3E3E3",
+            "lines.linewidth": 2.4,
+            "lines.markersize": 6,
+            "legend.frameon": False,
+            "figure.facecolor": "white",
+            "axes.facecolor": "white",
+            "savefig.facecolor": "white",
+            "savefig.transparent": False,
+            "text.color": "black",
+            "axes.labelcolor": "black",
+            "xtick.color": "black",
+            "ytick.color": "black",
+            "patch.edgecolor": "black",
+        }
+    )
+
+
+_set_look()
 
 
 def axes(width: float = 8.0, height: float = 3.6, **axes_text: str) -> tuple[Figure, Axes]:
@@ -74,7 +88,7 @@ def axes(width: float = 8.0, height: float = 3.6, **axes_text: str) -> tuple[Fig
 
 def row_of_axes(columns: int, width: float = 10.0, height: float = 3.6) -> tuple[Figure, Sequence[Axes]]:
     """`columns` empty plots side by side."""
-    rcParams.update(_LOOK)
+    _set_look()
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure, list(figure.subplots(1, columns, squeeze=False)[0])
