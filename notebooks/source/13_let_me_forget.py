@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Forget a person for good
 #
-# What must not be kept? A user says: delete what you know about me. This notebook deletes, and looks for what is left: in
-# ten places, in what was running at that moment, and in the raw files of the servers.
+# A user says: delete what you know about me. We delete, then look for what is left: in ten places, in what was running at
+# that moment, and in the raw files of the servers.
 #
 # **What you will do**
 #
@@ -35,8 +35,12 @@ from tri_memory.privacy.tombstones import InMemoryTombstones
 # A shop's assistant keeps what the earlier notebooks built. Maeve Tolliver writes about a pair of boots, 林晓蓓 about a
 # bread machine. Each has an order number that exists nowhere else: the **canary**. Both ask to be deleted.
 #
-# First somebody deletes their rows from the table of records, then everything that `Chat.forget` knows. `servers.redis()`
-# is `engines.redis()`, started once for this kernel. The hunt asks no store: it reads tables, keys, lists and lines.
+# First somebody deletes their rows from the table of records. Then `Chat.forget` empties its three layers: sessions,
+# preferences, episodes. Then a job runs that waits in a queue.
+#
+# The *trace* is what each turn did, the *short context* a copy of the last turns in Redis. The hunt reads tables, keys and
+# lines itself; graph and queue, which are in this process, it asks. `servers.redis()` is `engines.redis()`, started once
+# for this kernel.
 
 # %%
 redis, postgres = servers.redis(), servers.postgres()
@@ -54,31 +58,34 @@ for name, one in (("en", english), ("zh", chinese)):
 
 # %% [markdown]
 # - The row was deleted, and the record is answered all the same: out of the cache.
-# - Three layers are empty, and the order number still stands in every place that no layer is.
-# - One of them is a queue. What waits there will be written when its turn comes, after everybody has gone home.
+# - Three layers are empty, and the number still stands in the six places outside those layers.
+# - A night later the queue's job has written, and there is a preference again.
 
 # %% [markdown]
-# ## What was never stored
+# ## A name instead of the id
 #
 # The log is a file. Nobody deletes single lines from it, so no id should get in. But people compare log lines, so equal ids
-# need equal names. The usual idea is a hash. An order number has four digits:
+# need equal names. The usual idea is a hash. The shop's order numbers have four digits (the canaries six, to be new), a
+# Chinese mobile number eleven:
 
 # %%
-stored = counting.plain("BX-2207")
+stored, salted = counting.plain("BX-2207"), counting.salted("BX-2207")
 print(stored[:32], "…")
-print(counting.count_through(stored, counting.CASES, counting.plain))
-print(counting.count_through(counting.salted("BX-2207"), counting.CASES, counting.salted))
-mobile = counting.plain("13800004417")
-counted = counting.count_through(mobile, counting.mobiles(), counting.plain)
-print(counted)
-print(f"every number with 138, at that rate: {counting.all_mobiles_s(counted):.0f} s")
+print("plain ", counting.count_through(stored, counting.CASES, counting.plain))
+print("salted", counting.count_through(salted, counting.CASES, counting.salted))
+mobile = counting.plain("13800094417")
+counted = counting.count_through(mobile, counting.mobiles("138000"), counting.plain)
+print("phone ", counted, "where 138000 is known")
+print(
+    f"phone  at that rate, where only 138 is known: {counting.all_mobiles_s(counted):.0f} s"
+)
 
 # %% [markdown]
-# - Nobody inverted SHA-256. Somebody tried all numbers, and there are few.
-# - A salt that stands beside the hash is known to whoever reads the hash. It makes them count once for each user.
+# - We did not invert SHA-256; we tried every number, and there are few.
+# - A salt beside the hash is read together with it. It took as many tries.
 #
-# What helps is a secret. `Pseudonyms` is an HMAC under a key, and the user is part of it. Somebody who has the table but not
-# the key counts with a key of their own:
+# What helps is a secret. `Pseudonyms` is an HMAC, a hash with a secret key, and the user is part of it.
+# Somebody who has the table but not the key counts with a key of their own:
 
 # %%
 names = Pseudonyms(secrets.token_bytes(64))  # in earnest: Pseudonyms.from_env()
@@ -92,8 +99,8 @@ print("another user:       ", names.of("BX-2207", user_id="bob") == stored)
 print("another key:        ", guess.of("BX-2207", user_id="ann") == stored)
 
 # %% [markdown]
-# - Same user, same id, same name. Two users who share a case don't show it.
-# - With a new key nothing that was stored is found. A **rotation** keeps the old key for looking up, and writes with the new:
+# - Same user, same id, same name. That two users share a case doesn't show.
+# - A new key finds nothing that was stored. A **rotation** keeps the old key for looking up, and writes with the new:
 
 # %%
 old, new = secrets.token_hex(32), secrets.token_hex(32)
@@ -105,23 +112,24 @@ print("written now as the old one:", candidates[0] == stored)
 
 # %% [markdown]
 # - A key that leaks makes counting possible again. Keep it where the table is not.
-# - How often an id occurs can still be seen. That can be enough to guess whose it is.
+# - How often an id occurs can still be seen, which can be enough to guess whose it is.
 
 # %% [markdown]
 # ## A clear yes
 #
-# Some memories may be kept and still not be brought up unasked. Before the details of a case are told the user is asked, and
-# anything but a clear yes is no.
+# Some memories may be kept and still not be brought up unasked. The user is asked first, and anything but a clear yes is no.
 
 # %%
 print(Consent().ask("订单ZB-2207", user_id="zh-shop-01", session_id="s1").text)
 for language in ("en", "zh"):
-    for answer, taken in answers.judged(language).itertuples(index=False):
-        print(f"  {taken:3}  {answer}")
+    for answer, taken, meaning in answers.judged(language).itertuples(index=False):
+        print(f"  {taken:3}  {answer}  {meaning}".rstrip())
 
 # %% [markdown]
-# - “Sure, why not” and 行行行 were meant as a yes, probably. They count as no. A yes that is missed costs one sentence.
-# - “Yeah, right” and “可以，不过…” (fine, but …) begin like a yes. The whole answer has to be one.
+# - The question is: “Do you want me to tell the details of order ZB-2207?”
+# - “Sure, why not” and 行行行 were meant as a yes, probably. They count as no, and that case is not asked about again in this
+#   session: the user goes without the details, and nobody is talked into a yes.
+# - “Yeah, right” and “可以，不过…” begin like a yes. The whole answer has to be one.
 #
 # A yes has a subject, a conversation, and an end:
 
@@ -130,22 +138,23 @@ for event, allowed in answers.over_time():
     print(f"{'yes' if allowed else 'no ':4} {event}")
 
 # %% [markdown]
-# - Nothing here is stored. A yes that survives a restart would be one that nobody remembers having given.
+# - Nothing here is stored. After a restart nobody would remember having given that yes.
 
 # %% [markdown]
 # ## Forget, with a receipt
 #
 # `forget_user` goes through every store it is told of: the queue first, then what its jobs write, the truth before its cache.
-# Afterwards it searches again. The log had no raw id from the beginning.
+# Afterwards it searches again. The log had no raw id from the beginning. The last column
+# hunts the name instead of the number.
 
 # %%
 forgot = await failing.forgotten(redis.url, postgres.url, "zh")
 forgot.found
 
 # %% [markdown]
-# - The records are hidden at once: no call finds them. They are deleted after seven days, by `purge`. Until then an
-#   operator can look into a complaint, or a mistake.
-# - What the person gets is a page, `to_html()`. `to_json()` gives the same to a program.
+# - Only the records are hidden: no call of a store finds them, a look into the table does. `purge` deletes what was hidden
+#   for seven days; here it ran on day 8. Until then an operator can look into a complaint.
+# - What the person gets is a page, `to_html()`; a program takes `to_json()`.
 
 # %%
 forgot.receipt
@@ -155,32 +164,37 @@ print(f"forgotten once more: {forgot.again.erased} erased, ok {forgot.again.ok}"
 for entry in forgot.audit:
     count = sum(entry.counts.values())
     print(f"{entry.number} {entry.who}: {entry.what} {entry.whom[:14]}… {count} entries")
+print("a count changed by hand:", forgot.changed)
 print("a line of the log:", forgot.log)
 
 # %% [markdown]
+# - On the page *user_memory* is the records, *jobs* the queue, and all entries count; in the table above, those with the
+#   number.
 # - The page has no line for the cache, which *user_memory* clears, and none for the log. What has no line was not searched.
-# - Who did what to whom is kept, and no word of what it was. Each entry holds the digest of the one before, so a change shows.
-# - Look at the last line once more: the order number has a pseudonym, the user too, and 林晓蓓 stands there. A rule finds ids.
-#   A name has no shape. So the log should not have been given the sentence at all.
+# - Who did what to whom is kept, and no word of what it was. Each entry's digest covers the one before, so a change is found.
+#   Whoever may write the file can write a whole new chain, unless the log has a key.
+# - In the last line number and user have pseudonyms, and the name 林晓蓓 stands there. A rule finds ids. A name has no shape.
+#   The log should not have been given the sentence at all.
 
 # %% [markdown]
 # ## Turn the knob
 #
-# Ten places in memory, ten days, three ways to forget. Numbers are entries that give the text away; hatched is hidden.
+# Ten places in memory, ten days, three ways to forget. The user said 订单号BX-220719：我对花生过敏 (I am allergic to
+# peanuts). Here each store is asked, and the log read.
 
 # %%
 panel.canary_panel()
 
 # %% [markdown]
-# - *Three layers*, day 2: the queued job has run, and an episode is back.
-# - Caches empty by themselves after an hour. Whoever looks on the next day thinks it works.
-# - *Forget*, log as it was said: one line stays. Mask the ids: it stays for the allergy. Now delete everything but the number
-#   from the text.
+# - *Three layers*, day 2: the job has run, and an episode is back.
+# - Caches empty after an hour. With *one table*, whoever asks for the records on the next day thinks it works.
+# - *Forget*, log as it was said: one line stays. Mask the ids: it stays for the allergy. Now leave only the number in the
+#   text.
 
 # %% [markdown]
 # ## What was running
 #
-# A session is being archived. The model is asked for a summary and takes its time. Meanwhile the user is forgotten.
+# A session is being archived. While the model writes its summary, the user is forgotten.
 
 # %%
 for tombstones in (None, InMemoryTombstones()):
@@ -190,75 +204,79 @@ for tombstones in (None, InMemoryTombstones()):
         print("   ", step)
 
 # %% [markdown]
-# - Both receipts were right when they were written. The first was wrong a second later.
-# - Searching more often does not help. The writer had read everything before, and only its write can be stopped.
+# - Both receipts were right when they were written. The first was wrong when the summary was ready.
+# - Searching more often does not help. The writer had read everything before; only its write can be stopped.
 # - The registry notes that this user was forgotten, and when: a **tombstone**. `guarded(store, tombstones)` refuses what began
-#   before that. What the user says afterwards is written: they may come back.
+#   before that. What the user says afterwards is written.
 #
-# A job from a queue is the same, with a longer pause:
+# A job announces itself in the registry when it is taken from the queue. Its user is forgotten twice; the second time
+# `forget` is told of that registry:
 
 # %%
 for judged in (False, True):
     told = await overtaken.queued_job(judged=judged)
-    print("with a registry" if judged else "without")
+    print("told of the registry" if judged else "not told")
     for step in told.steps:
         print("   ", step)
 
 # %% [markdown]
-# - A tombstone holds a pseudonym and a time. It can go when no queue keeps a job for so long: `purge` does that as well.
+# - The archive was refused when it began to write. The job had announced itself before, so `forget` waits for it.
+# - A tombstone holds a pseudonym and a time. `purge` drops it after seven days, whatever still waits. From then on a job from
+#   before that forgetting is refused, whoever it is of.
 
 # %% [markdown]
 # ## What the files say
 #
-# No query finds anything, and the receipt is right. Then somebody copies the disk. Two servers of their own, thirty entries in
-# each of four stores, and a search through every byte of their folders:
+# No call of a store finds anything, plain SQL only what is hidden. Then somebody copies the disk. Two servers of their own,
+# thirty entries in each of four stores, and a search through every byte of their folders:
 
 # %%
 on_disk = await files.hunted()
 picture(
     plots.in_files(on_disk),
-    alt="How often the text stands in tables, write-ahead log and append-only file: more "
-    "often after forgetting than before, not less after the purge, nowhere after scrubbing.",
+    alt="How often the text stands in files. Postgres: more often after forgetting, the "
+    "log more again after the purge. Valkey: as often as before. Scrubbed: nowhere.",
 )
 
 # %% [markdown]
-# - Forgetting made it more. Hiding a row writes a second version of it, and the write-ahead log writes everything once more.
-# - The purge took the rows away from every query and hardly a byte from the disk: Postgres marks, and Redis appends a deletion
-#   to the file that holds what is deleted.
+# - In Postgres forgetting made it more. Hiding a record writes a second version of its row. Not quite one more for each: Postgres
+#   moved rows together in a full page, over an old one.
+# - The write-ahead log grew by more, and again with the purge: the first change to a page after a checkpoint logs the whole
+#   page, old rows included. The search makes a checkpoint before each count.
+# - The purge left the text in the tables as often as before: Postgres only marks. Valkey appends a deletion to the file that
+#   holds what is deleted.
 # - `scrub_postgres` and `scrub_redis` rewrite. That needs a superuser, a lock on each table, and room for a copy.
 
 # %% [markdown]
 # ## Measure
 #
-# "Forgetting 127 records takes 47 s." Preferences in memory and in Postgres, sessions in Redis; `forget_user` with its search
-# afterwards. And one way that people write by hand: each record deleted by itself.
+# "Forgetting 127 records takes 47 s." Preferences in memory and in Postgres, sessions in Redis, all of one user;
+# `forget_user` with its search afterwards. And by hand: each preference deleted by itself.
 
 # %%
 timed = await timing.timed(redis.url, postgres.url)
 picture(
     plots.durations(timed),
-    alt="Seconds against the user's own records, all far below the claimed point: Redis and "
-    "one by one grow with them, Postgres hardly. Right: Redis grows with those of others.",
+    alt="Left: time against the user's own entries, all far below the claimed point; Redis "
+    "and one by one grow with them. Right: one session waits for all those of others.",
 )
 
 # %%
 claim("C18", measured=timing.sentence(timed), verdict=timing.verdict(timed))
 
 # %% [markdown]
-# - Postgres needs one statement, however many rows there are. Redis is told of each session by itself.
-# - 47 s is what it takes when each record is a request to a slow service, or when very many others are in the way.
+# - Postgres needs one statement, however many rows there are. Redis gets one request per session, and others to search.
+# - Right: sessions have no index by user, so everybody's are listed to find these, three times in one forget.
 #
-# **Where the winner stops winning.** The right picture: sessions have no index by user, so all of everybody's are listed to
-# find these. A user with one session waits for the thousands of others. And the scrub, which is not in these times, rewrites
-# whole tables: its cost depends on what *stays*.
+# **Where the winner stops winning.** Postgres is that fast because it only marks, as the files showed. To be rid of the bytes
+# `scrub_postgres` writes each table anew. That is not in these times, and its cost depends on what *stays*.
 #
 # ## Where the cure ends
 #
 # The receipt names what was searched. It cannot name:
 #
-# - **backups**, replicas and snapshots, until they are overwritten: give them an age at which they are deleted, and forget
-#   again after a restore;
-# - **the model provider**, who got every prompt and may keep it for as long as the contract says;
+# - **backups**, replicas and snapshots: give them an age at which they are deleted, and forget again after a restore;
+# - **the model provider**, who got every prompt and keeps it for as long as the contract says;
 # - **others' memories**: "my sister Maeve wears 40" belongs to the sister, and stays;
 # - **what a model was trained on**, from which nothing can be taken out again.
 #
@@ -267,8 +285,8 @@ claim("C18", measured=timing.sentence(timed), verdict=timing.verdict(timed))
 # %% [markdown]
 # ## Exercises
 #
-# Fill the stub, run the check, take a hint when you need one. `key` is 32 secret bytes. Spaces around an id and how an accent
-# is composed make no difference.
+# Fill the stub and run the check. `key` is 32 secret bytes. Spaces around an id and how an accent
+# is composed make no difference; anything else does. A name has at least 20 characters.
 
 # %%
 about("13-1")
@@ -297,7 +315,8 @@ check("13-1", pseudonym)
 
 # %% [markdown]
 # The next one runs on every engine of this machine. When you begin, a write of that user is under way. It announced itself
-# in the registry, will store, and sign off; it undoes nothing. Another one tries to begin while you delete.
+# in the registry, will store, and sign off; it undoes nothing. Others try to begin. Inside
+# `async with closed(tombstones, user)` none can; `await drained(tombstones, user, seconds)` waits for those that had begun.
 
 # %%
 from tri_memory.privacy.tombstones import closed, drained
@@ -337,8 +356,8 @@ async def forget_all(user: str, stores: dict, tombstones) -> dict[str, int]:
 check("13-2", forget_all)
 
 # %% [markdown]
-# A forgetful forget left the canary in one place. You get the files as bytes. In them texts stand as they are, as JSON, as a
-# part of a key, or packed. A blank canary is a ValueError.
+# A forget left the canary in one place. You get the files as bytes. In them texts stand as they are, as JSON, in a key, or
+# packed. A blank canary is a ValueError.
 
 # %%
 about("13-3")
@@ -374,7 +393,7 @@ def places_with(canary: str, files: dict[str, bytes]) -> list[str]:
 check("13-3", places_with)
 
 # %% [markdown]
-# Stuck? `hint("13-2")` gives the next of three hints, `reveal("13-2")` one right answer.
+# Stuck? `hint("13-2")` gives the next hint, `reveal("13-2")` one right answer.
 
 # %%
 quiz("13")
@@ -382,14 +401,13 @@ quiz("13")
 # %% [markdown]
 # ## What you saw
 #
-# - A user's rows can be deleted and the user still stands in the cache, the queue, the graph, the trace and the log.
+# - A user's rows are deleted, and the user still stands in cache, queue, graph, trace and log.
 # - A hash of a short number is the number. A keyed one, with the user in it, is not (13-1).
 # - Anything but a clear yes is no, and a yes ends with the conversation.
-# - Forget hides at once and deletes after seven days. The receipt comes from a search, the audit log knows no content.
+# - Forget deletes at once, and hides the records until a purge. The receipt comes from a search, the audit log has no content.
 # - What was running brings it back, unless its write is refused (13-2).
-# - A text has more than one form, and files keep what queries no longer find (13-3).
+# - A text has several forms, and files keep what queries no longer find (13-3).
 #
-# **Claim tested here**: C18. **What breaks this idea**: a place that nobody told `forget_user` of. It can't be in the
-# receipt, so the list of places is what to review.
+# **Claim tested here**: C18. **What breaks this idea**: a place that nobody told `forget_user` of. Review the list of places.
 #
 # Next in the series: [14 Fill the prompt](14_fill_the_prompt.ipynb), which asks how much of each layer goes in.

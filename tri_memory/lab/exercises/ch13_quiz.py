@@ -10,7 +10,11 @@ QUESTIONS = (
         "A table holds sha256(phone number). Who can read the numbers?",
         (
             Option("Nobody: SHA-256 can't be inverted.", "It needn't be. All numbers can be tried, and were."),
-            Option("Whoever has the table and a minute.", "There are few phone numbers for a computer.", right=True),
+            Option(
+                "Whoever has the table and some minutes for each beginning, such as 138.",
+                "That is the rate that was measured above. There are few phone numbers for a computer.",
+                right=True,
+            ),
             Option(
                 "Nobody, once a salt stands beside each hash.", "The salt is read with the hash, and then it counts."
             ),
@@ -24,7 +28,7 @@ QUESTIONS = (
             Option("Ask again until it is clear.", "Asking until somebody gives in is no consent."),
             Option(
                 "Don't, and don't ask again in this session.",
-                "A yes that was missed costs a sentence. One that was none costs more.",
+                "A yes that was missed costs this session the details. What was told without one can't be untold.",
                 right=True,
             ),
         ),
@@ -47,11 +51,12 @@ QUESTIONS = (
         "After `forget` the text stands more often in Postgres's files than before. Why?",
         (
             Option(
-                "An update writes a new version of the row, and the log writes both.",
-                "Hiding is an update. `purge` marks, and `scrub` rewrites.",
+                "Hiding writes a new version of the row. And the first change to a page after a checkpoint logs the "
+                "whole page, old rows included.",
+                "That is why even the purge adds to the log. `scrub` rewrites.",
                 right=True,
             ),
-            Option("The deletion failed.", "No query finds the rows."),
+            Option("The deletion failed.", "No call of a store finds the rows, and the receipt is right."),
             Option("Postgres makes a backup first.", "It makes none. Yours, if there is one, is a place of its own."),
         ),
     ),

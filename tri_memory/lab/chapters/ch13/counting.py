@@ -41,9 +41,10 @@ def salted(raw: str, salt: str = SALT) -> str:
     return hashlib.sha256(f"{salt}{raw}".encode()).hexdigest()
 
 
-def mobiles(begin: str = "1380000") -> Iterator[str]:
-    """The numbers of one area of one network, which is what the first seven digits say."""
-    return (f"{begin}{number:04}" for number in range(10_000))
+def mobiles(begin: str) -> Iterator[str]:
+    """All eleven digits that begin so: with three digits a network, with seven an area of it."""
+    open_digits = 11 - len(begin)
+    return (f"{begin}{number:0{open_digits}}" for number in range(10**open_digits))
 
 
 def count_through(stored: str, numbers: Iterable[str], name: Name) -> Counted:

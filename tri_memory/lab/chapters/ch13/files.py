@@ -30,7 +30,7 @@ from tri_memory.privacy.forget import Stores, forget_user, purge
 from tri_memory.privacy.hunt import hunt_files
 from tri_memory.privacy.scrub import scrub_postgres, scrub_redis
 
-PLANTED, FORGOTTEN, PURGED, SCRUBBED = STEPS = ("said", "forgotten", "7 days, purged", "scrubbed")
+PLANTED, FORGOTTEN, PURGED, SCRUBBED = STEPS = ("said", "forgotten", "day 8, purged", "scrubbed")
 TABLES = ("preferences", "episodes", "user_memory", "user_memory_users")
 PAGES, WAL, AOF = FILES = ("Postgres: tables and indexes", "Postgres: write-ahead log", "Valkey: append-only file")
 USER, ENTRIES = "zh-shop-01", 30

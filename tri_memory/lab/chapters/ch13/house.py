@@ -13,6 +13,7 @@ import secrets
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from uuid import uuid4
 
 from redis.asyncio import Redis
@@ -41,6 +42,7 @@ SHOPPERS = {
     "en": ("en-shop-01", "BX-2207", "What about order {}?"),
     "zh": ("zh-shop-01", "ZB-2207", "订单{}怎么样了？"),
 }
+NAMES = {"en": "Maeve Tolliver", "zh": "林晓蓓"}
 TABLES = {"user_memory": "records", "preferences": "preferences", "episodes": "episodes"}  # in Postgres: the place
 KEYS = {"sessions": "s:", "cache": "m:", "short context": "c:"}  # in Redis: the place, and how its keys begin
 PLACES = ("sessions", *TABLES.values(), "cache", "short context", "graph", "queue", "trace", "log")
@@ -64,19 +66,20 @@ class House:
     log: io.StringIO = field(default_factory=io.StringIO)
     trace: list[TurnTrace] = field(default_factory=list)
 
-    async def hunt(self) -> dict[str, int]:
-        """In how many rows, keys, nodes, jobs, records and lines the canary stands, by place. It asks no store."""
-        redis_url, postgres_url = self.urls
-        rows = await hunt_postgres(postgres_url, [self.canary])
+    async def hunt(self, text: str | None = None) -> dict[str, int]:
+        """In how many rows, keys, nodes, jobs, turns and lines `text` stands, by place; None for the canary. It reads
+        the servers' tables and keys itself, and asks the graph and the queue, which are in this process."""
+        text, (redis_url, postgres_url) = text or self.canary, self.urls
+        rows = await hunt_postgres(postgres_url, [text])
         found = {place: rows.get(f"public.{self.table}_{name}", 0) for name, place in TABLES.items()}
         for place, begin in KEYS.items():
-            keys = await hunt_redis(redis_url, [self.canary], match=f"{self.prefix}{begin}*")
+            keys = await hunt_redis(redis_url, [text], match=f"{self.prefix}{begin}*")
             found[place] = keys.get("keys", 0)
         graph = self.stores.graph
-        found["graph"] = 0 if graph is None else sum(self.canary in node.value for node in graph.of(self.user))
-        found["queue"] = await self.jobs.find(self.user, self.canary)
-        found["trace"] = sum(self.canary in one.to_json() for one in self.trace)
-        found["log"] = sum(self.canary in line for line in self.log.getvalue().splitlines())
+        found["graph"] = 0 if graph is None else sum(text in node.value for node in graph.of(self.user))
+        found["queue"] = await self.jobs.find(self.user, text)
+        found["trace"] = sum(text in one.to_json() for one in self.trace)
+        found["log"] = sum(text in line for line in self.log.getvalue().splitlines())
         return {place: found[place] for place in PLACES}
 
     async def delete_from_one_table(self) -> int:
@@ -138,14 +141,15 @@ async def _visited(its: House, summary: str, masked: bool) -> None:
         log.info(json.dumps({"user": its.user, "said": text}, ensure_ascii=False))
         await its.chat.say(text)
         its.stores.graph.add(extract(text), system_clock(), user_id=its.user)  # type: ignore[union-attr]
-    memory, short = its.stores.user_memory, its.stores.short_context
-    await its.stores.preferences.set(its.user, "last order", its.canary)  # type: ignore[union-attr]
+    memory, short, preferences = its.stores.user_memory, its.stores.short_context, its.stores.preferences
+    assert preferences is not None
+    await preferences.set(its.user, "last order", its.canary)
     await memory.put(its.user, "case", its.canary, {"said": summary})  # type: ignore[union-attr]
     await memory.find(its.user)  # type: ignore[union-attr]  # which fills the cache
     await its.chat.new("s2")
     await its.chat.say(question.format(its.canary))
     await short.put(its.user, await its.chat.history())
-    its.jobs.put(its.user, f"Ask in a week how {its.canary} fits.", its.stores.sessions.clear)  # type: ignore[union-attr]
+    its.jobs.put(its.user, f"Ask in a week about {its.canary}.", partial(preferences.set, its.user, "to do"))
 
 
 def _logger(its: House, masked: bool) -> logging.Logger:

@@ -57,11 +57,11 @@ async def slow_summary(*, tombstones: InMemoryTombstones | None) -> Overtaken:
 
 
 async def queued_job(*, judged: bool) -> Overtaken:
-    """A consumer has taken a job from its queue when the user is forgotten, and then it writes."""
+    """A consumer has taken a job from its queue when the user is forgotten, and then it writes. `judged`: the
+    forgetting is told of the registry in which the job announced itself."""
     taken, go_on = asyncio.Event(), asyncio.Event()
-    tombstones, preferences = InMemoryTombstones(), InMemoryPreferenceStore()
-    jobs, stores = Jobs(tombstones), Stores(preferences=preferences)
-    writer = guarded(preferences, tombstones) if judged else preferences
+    registry, preferences = InMemoryTombstones(), InMemoryPreferenceStore()
+    jobs, writer = Jobs(registry), guarded(preferences, registry)
 
     async def work(text: str) -> None:
         taken.set()
@@ -71,20 +71,31 @@ async def queued_job(*, judged: bool) -> Overtaken:
     await preferences.set(USER, "contact", "发消息")
     jobs.put(USER, "对芝麻过敏", work)
     steps = ["a job waits in the queue, and a consumer takes it"]
-    running = asyncio.create_task(jobs.run() if judged else work("对芝麻过敏"))
+    running = asyncio.create_task(jobs.run())
     await asyncio.wait_for(taken.wait(), 10)
-    forgetting = asyncio.create_task(forget_user(USER, stores=stores, tombstones=tombstones if judged else None))
-    if judged:
-        await asyncio.sleep(0)  # until it waits
-        steps.append("forget closes the door, deletes, and waits for the job")
-        go_on.set()
-    receipt = await forgetting
-    found = sum(line.left or 0 for line in receipt.lines)
-    steps.append(f"forget: {receipt.erased} erased, {found} found")
+    told = registry if judged else None
+    forgetting = asyncio.create_task(forget_user(USER, stores=Stores(preferences=preferences), tombstones=told))
+    await asyncio.wait({forgetting}, timeout=0.2)
+    done = "has ended" if forgetting.done() else "waits"
+    steps.append(
+        f"forget {done}: {len(await preferences.all(USER))} entries left, {await registry.under_way(USER)} job under "
+        f"way, a new write is {await _new_write(registry)}"
+    )
     go_on.set()
-    steps.append(f"the job ends: {await _ended(running)}")
+    receipt = await asyncio.wait_for(forgetting, 10)
+    steps.append(f"the job goes on: {await _ended(running)}")
+    found = sum(line.left or 0 for line in receipt.lines)
+    steps.append(f"the receipt: {receipt.erased} erased, {found} found")
     back = len(await preferences.all(USER))
     return Overtaken((*steps, f"a hunt finds {back}"), receipt.ok, back)
+
+
+async def _new_write(registry: InMemoryTombstones) -> str:
+    try:
+        await registry.end(await registry.begin(USER))
+    except Forgotten:
+        return "refused"
+    return "let in"
 
 
 async def _ended(task: asyncio.Task[Any]) -> str:

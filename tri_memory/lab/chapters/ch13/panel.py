@@ -54,14 +54,14 @@ def say(shown: Shown) -> str:
     when = "Right after the request" if shown.day == 0 else f"On day {shown.day}"
     hidden = [place for place, count in shown.last.items() if count == HIDDEN]
     there = [place for place, count in shown.last.items() if count > 0]
-    said = f"{when}, {len(there)} of {len(PLACES)} places give it away"
+    said = f"{shown.way.capitalize()}, log {shown.log}. {when}, {len(there)} of {len(PLACES)} places give it away"
     said += f": {', '.join(there)}." if there else "."
     return f"{said} Hidden until the purge: {', '.join(hidden)}." if hidden else said
 
 
 def draw(shown: Shown) -> Figure:
     """Places down, time across; what stands there is a number on orange, what is hidden is hatched."""
-    figure, ax = axes(11.4, 5.4)
+    figure, ax = axes(11.4, 5.9)
     columns = [BEFORE, AFTER, *(str(day) for day in range(1, LAST_DAY + 1))]
     for column in range(len(columns)):
         for row, place in enumerate(PLACES):
@@ -78,7 +78,17 @@ def draw(shown: Shown) -> Figure:
         edge = Rectangle((len(shown.found) - 1.5, -0.5), 1, len(PLACES), fill=False, edgecolor=BLUE, linewidth=3)
         ax.add_patch(edge)
     _title(ax, shown.canary)
+    ax.set_title(f"{shown.way}, log {shown.log}", loc="right", fontsize=14)
+    figure.legend(handles=_kinds(), loc="outside lower center", ncols=3, frameon=False)
     return figure
+
+
+def _kinds() -> list[Rectangle]:
+    return [
+        Rectangle((0, 0), 1, 1, facecolor=ORANGE, label="so many entries give it away"),
+        Rectangle((0, 0), 1, 1, facecolor="white", edgecolor=GREY, hatch="///", label="hidden until the purge"),
+        Rectangle((0, 0), 1, 1, facecolor="#EDEDED", label="nothing found"),
+    ]
 
 
 def _cell(ax: Axes, column: int, row: int, count: int | None) -> None:
@@ -113,6 +123,6 @@ def canary_panel() -> Panel:
         Text("canary", START, label="what the user said"),
         Choice("way", list(WAYS), label="way to forget"),
         Choice("log", list(LOGS), label="log"),
-        Slider("day", 0, LAST_DAY, 2, label="days after the request"),
+        Slider("day", 0, LAST_DAY, LAST_DAY, label="days after the request"),
     ]
     return panel(at, draw, say, controls, title="Where is it still?")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
@@ -53,28 +54,29 @@ def in_files(found: pd.DataFrame | None) -> Figure:
 
 
 def durations(its: Timed) -> Figure:
-    """Against the user's own records, and against those of all others; dots are runs, lines their median."""
-    figure, (left, right) = row_of_axes(2, 12.4, 4.6)
+    """Against the user's own entries, and against those of all others; dots are runs, lines their median."""
+    figure, (left, right) = row_of_axes(2, 12.4, 5.0)
+    right.sharey(left)
     for engine in ENGINES:
-        colour, marker, line = LOOKS[engine]
-        own = its.sizes[its.sizes.engine == engine]
-        left.plot(own.records, own.seconds, marker, color=colour, alpha=0.4)
-        middle = own.groupby("records").seconds.median()
-        left.plot(middle.index, middle, line, marker=marker, color=colour, label=engine)
-    left.plot(
-        [CLAIMED], [CLAIMED_S], "*", color=GREEN, markersize=16, label=f"as claimed: {CLAIMED} in {CLAIMED_S:.0f} s"
-    )
-    left.set(xscale="log", yscale="log", xlabel="records of the user", ylabel="seconds", title="Alone")
-    sizes = sorted(set(its.sizes.records))
-    left.set_xticks(sizes, [f"{size:,}" for size in sizes])
-    left.minorticks_off()
+        _line(left, its.sizes[its.sizes.engine == engine], "records", engine)
+    claimed = f"as claimed: {CLAIMED} in {CLAIMED_S:.0f} s"
+    left.plot([CLAIMED], [1e3 * CLAIMED_S], "*", color=GREEN, markersize=16, label=claimed)
     for engine in (REDIS, POSTGRES):
-        colour, marker, line = LOOKS[engine]
-        own = its.others[its.others.engine == engine]
-        right.plot(own.others, 1e3 * own.seconds, marker, color=colour, alpha=0.4)
-        middle = 1e3 * own.groupby("others").seconds.median()
-        right.plot(middle.index, middle, line, marker=marker, color=colour)
-    right.set(xlabel="records of others", ylabel="milliseconds", ylim=(0, None), title=f"{CLAIMED} among others")
-    right.set_xticks(sorted(set(its.others.others)))
-    figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=5)
+        _line(right, its.others[its.others.engine == engine], "others", engine)
+    sizes, others = sorted(set(its.sizes.records)), sorted(set(its.others.others))
+    left.set(xscale="log", yscale="log", xlabel="entries of the user", ylabel="milliseconds", title="Alone")
+    left.set_xticks(sizes, [f"{size:,}" for size in sizes])
+    right.set(xlabel="entries of others", title="One entry among those of others")
+    right.set_xticks(others, [f"{other:,}" for other in others])
+    left.yaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
+    for ax in (left, right):
+        ax.minorticks_off()
+    figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return figure
+
+
+def _line(ax: Axes, runs: pd.DataFrame, across: str, engine: str) -> None:
+    colour, marker, line = LOOKS[engine]
+    ax.plot(runs[across], 1e3 * runs.seconds, marker, color=colour, alpha=0.4)
+    middle = 1e3 * runs.groupby(across).seconds.median()
+    ax.plot(middle.index, middle, line, marker=marker, color=colour, label=engine)
