@@ -11,11 +11,12 @@ import pandas as pd
 
 from tri_memory.agent.builtin import PromptOnlyModel
 from tri_memory.agent.prompt import Message
-from tri_memory.lab.chapters.ch14.people import Offer, answered, offer, said, stands
+from tri_memory.lab.chapters.ch14.people import PLACES, Offer, answered, offer, said, stands
 from tri_memory.session.tokens import estimate_tokens
 
 LIMIT = 1_024
 BUDGETED = "one budget"
+BY_DATE, RANKED = "by date", "ranked"
 
 
 class Line(NamedTuple):
@@ -39,9 +40,9 @@ def everything(its: Offer) -> Offer:
     return replace(its, episodes=tuple(sorted(its.episodes, key=lambda each: each.created_at)))
 
 
-def whole(its: Offer) -> tuple[list[Line], Line]:
-    """All lines of a prompt that has everything, and the question."""
-    messages = everything(its).filled(10**9).messages
+def whole(its: Offer, ranked: bool = False) -> tuple[list[Line], Line]:
+    """All lines of a prompt that has everything, and the question; episodes by date, or the best at the edges."""
+    messages = (its if ranked else everything(its)).filled(10**9).messages
     lines = [
         Line(message["role"], text, estimate_tokens(f"{text}\n"))
         for message in messages
@@ -83,12 +84,12 @@ CUTS: dict[str, Callable[[Sequence[int], int], set[int]]] = {
 }
 
 
-def cut(its: Offer, way: str, limit: int = LIMIT) -> Cut:
+def cut(its: Offer, way: str, limit: int = LIMIT, *, ranked: bool = False) -> Cut:
     """The prompt with everything, made fit in this way, or chosen by one budget. The question always stays."""
     if way == BUDGETED:
         filled = its.filled(limit)
         return Cut(tuple(filled.messages), filled.tokens)
-    lines, question = whole(its)
+    lines, question = whole(its, ranked)
     kept = CUTS[way]([line.tokens for line in lines], limit - question.tokens)
     messages: list[Message] = []
     for place in sorted(kept):
@@ -107,13 +108,15 @@ async def reply(its: Offer, way: str, limit: int = LIMIT) -> str:
 
 @cache
 def still_in(limit: int = LIMIT) -> pd.DataFrame:
-    """In per cent, for all answerable questions of the kit: whether the answer is in the prompt, a row a way, a column
-    for where it is to be found."""
+    """In per cent, for all answerable questions of the kit: whether the answer is in the prompt, a row a way and order
+    of the episodes, a column for where it is to be found."""
     rows = []
+    settings = [(way, order) for order in (BY_DATE, RANKED) for way in CUTS] + [(BUDGETED, RANKED)]
     for id in answered("en") + answered("zh"):
         its = offer(id)
-        for way in (*CUTS, BUDGETED):
-            text = "\n".join(message["content"] for message in cut(its, way, limit).messages[:-1])
-            rows.append((way, stands(its.asked), 100.0 * said(its.asked.facts, text)))
-    table = pd.DataFrame(rows, columns=["way", "where", "in"])
-    return table.pivot_table(index="way", columns="where", values="in", sort=False)
+        for way, order in settings:
+            messages = cut(its, way, limit, ranked=order == RANKED).messages[:-1]
+            text = "\n".join(message["content"] for message in messages)
+            rows.append((way, order, stands(its.asked), 100.0 * said(its.asked.facts, text)))
+    table = pd.DataFrame(rows, columns=["way", "episodes", "where", "in"])
+    return table.pivot_table(index=["episodes", "way"], columns="where", values="in", sort=False)[list(PLACES)]

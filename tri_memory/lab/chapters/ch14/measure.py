@@ -10,6 +10,7 @@ import pandas as pd
 
 from tri_memory.agent.budget import SHARES
 from tri_memory.lab.chapters.ch14.people import LANGUAGES, answered, in_prompt, offer, reply, said, stands
+from tri_memory.lab.metrics import Interval, interval
 
 BUDGETS = (150, 250, 400, 600, 1_000, 1_600, 2_400)
 TIGHT = 400
@@ -49,14 +50,29 @@ def with_intervals(table: pd.DataFrame, measure: str) -> pd.DataFrame:
 
 
 @cache
-def by_share(budget: int = TIGHT) -> pd.DataFrame:
-    """In per cent at a tight budget: the answer is in the prompt, a row for each way to share, a column for where the
-    answer is to be found, and all questions."""
+def _asked_by_share(budget: int) -> pd.DataFrame:
+    """A row a question and way to share: user, shares, where, in (per cent)."""
     rows = []
     for its in (offer(id) for language in LANGUAGES for id in answered(language)):
         for name, shares in NAMED_SHARES.items():
-            rows.append((name, stands(its.asked), 100.0 * in_prompt(its.filled(budget, shares), its.asked.facts)))
-    table = pd.DataFrame(rows, columns=["shares", "where", "in"])
+            there = 100.0 * in_prompt(its.filled(budget, shares), its.asked.facts)
+            rows.append((its.asked.user, name, stands(its.asked), there))
+    return pd.DataFrame(rows, columns=["user", "shares", "where", "in"])
+
+
+def against_shipped(budget: int = TIGHT) -> dict[str, Interval]:
+    """By how many points of all questions each other way to share is better than as shipped, over the people."""
+    table = _asked_by_share(budget)
+    shipped, *others = NAMED_SHARES
+    its = {name: table[table.shares == name].reset_index() for name in NAMED_SHARES}
+    users = its[shipped].user.tolist()
+    return {name: interval((its[name]["in"] - its[shipped]["in"]).to_numpy(), users) for name in others}
+
+
+def by_share(budget: int = TIGHT) -> pd.DataFrame:
+    """In per cent at a tight budget: the answer is in the prompt, a row for each way to share, a column for where the
+    answer is to be found, and all questions."""
+    table = _asked_by_share(budget)
     wide = table.pivot_table(index="shares", columns="where", values="in", sort=False)
     return wide.assign(**{"all questions": table.groupby("shares")["in"].mean()})
 
@@ -71,6 +87,14 @@ def enough(table: pd.DataFrame, within: float = 3.0) -> dict[str, tuple[int, flo
         budget = int(right.index[right >= right.max() - within][0])
         found[str(language)] = budget, float(right[budget]), float(right.max()), float(tokens[budget] / tokens.max())
     return found
+
+
+def beyond_the_bend(table: pd.DataFrame) -> dict[str, tuple[int, int]]:
+    """`turned` from each language's own `enough` to the largest budget."""
+    return {
+        language: turned(table[table.language == language], budget, int(table.budget.max()))
+        for language, (budget, *_) in enough(table).items()
+    }
 
 
 def turned(table: pd.DataFrame, small: int, large: int) -> tuple[int, int]:

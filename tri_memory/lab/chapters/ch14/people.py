@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -115,6 +116,12 @@ async def reply(filled: Filled) -> str:
 def answered(language: str) -> tuple[str, ...]:
     """The ids of the answerable questions of every second person of "en" or "zh": six people, two of each trade."""
     return tuple(each.id for user in users(language)[::2] for each in asked_of(user) if each.kind == ANSWERED)
+
+
+def counted() -> dict[str, int]:
+    """How many of the questions have their answer in each place."""
+    counts = Counter(stands(offer(id).asked) for language in LANGUAGES for id in answered(language))
+    return {place: counts[place] for place in PLACES}
 
 
 def stands(asked: Asked) -> str:

@@ -13,7 +13,8 @@ from tri_memory.lab.chapters.ch14.measure import with_intervals
 from tri_memory.lab.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, label_line, row_of_axes
 
 MEASURES = {"in": ("in the prompt", BLUE, "o", "-"), "right": ("said by the model", ORANGE, "D", "--")}
-RUNS = ((BLUE, "-"), (PURPLE, "--"), (GREEN, "-."), (ORANGE, ":"), (ORANGE, "-"))
+BLACK = "#222222"
+RUNS = ((BLUE, "-"), (PURPLE, "--"), (GREEN, "-."), (BLACK, ":"), (ORANGE, "-"))
 
 
 def against_budget(table: pd.DataFrame) -> Figure:
@@ -50,14 +51,17 @@ def by_share(table: pd.DataFrame) -> Figure:
 
 
 def learning(runs: Mapping[str, Runs], over: int = 20) -> Figure:
-    """Relevance turn by turn, the mean of all users, smoothed over some turns, and the same without learning."""
+    """Relevance turn by turn, the mean of all users with its 95 % interval, smoothed over some turns, and the same
+    without learning."""
     figure, (ax,) = row_of_axes(1, 10.4, 4.6)
     kernel = np.ones(over) / over
     turns = next(iter(runs.values())).learned.shape[1]
     above = 103.0
     for (name, run), (colour, line) in zip(runs.items(), RUNS, strict=True):
-        mean = 100 * np.convolve(run.learned.mean(axis=0), kernel, "valid")
+        its = 100 * np.array([np.convolve(user, kernel, "valid") for user in run.learned])
+        mean, error = its.mean(axis=0), 1.96 * its.std(axis=0, ddof=1) / np.sqrt(len(its))
         ax.plot(np.arange(over, turns + 1), mean, line, color=colour)
+        ax.fill_between(np.arange(over, turns + 1), mean - error, mean + error, color=colour, alpha=0.13)
         above = min(float(mean[-1]), above - 6)  # so that no name covers another
         label_line(ax, turns, above, name, colour)
     plain = 100 * float(np.mean([run.unlearned.mean() for run in runs.values()]))
@@ -69,20 +73,23 @@ def learning(runs: Mapping[str, Runs], over: int = 20) -> Figure:
 
 
 def injection(table: pd.DataFrame) -> Figure:
-    """P50 (open) and P95 (filled) against the number of memories, a plot an engine, and the line of the claim."""
+    """P50 (open), P95 (filled, with its interval) and the first question (triangle) against the number of memories, a
+    plot an engine, and the line of the claim."""
     engines = list(dict.fromkeys(table.engine))
     figure, plots = row_of_axes(len(engines), 11.4, 4.3)
     for ax, engine in zip(plots, engines, strict=True):
         for (how, its), (colour, marker) in zip(
             table[table.engine == engine].groupby("how", sort=False), ((BLUE, "o"), (ORANGE, "D")), strict=True
         ):
+            ax.plot(its.memories, its["first"], "--", color=colour, marker="^", label=f"{how}, first question")
             ax.plot(its.memories, its.p95, "-", color=colour, marker=marker, label=f"{how}, P95")
+            ax.vlines(its.memories, its.low, its.high, color=colour, linewidth=2)
             ax.plot(its.memories, its.p50, ":", color=colour, marker=marker, fillstyle="none", label=f"{how}, P50")
         ax.axhline(200, color=GREY, linewidth=1.6, label="the claim's 200 ms")
         ax.set(title=engine, xlabel="memories of the user", ylabel="ms", xscale="log", yscale="log")
         sizes = sorted(set(table.memories))
         ax.set_xticks(sizes, [f"{size:,}" for size in sizes])
-        ax.set_yticks([1, 3, 10, 30, 100, 300], ["1", "3", "10", "30", "100", "300"])
+        ax.set_yticks([3, 10, 30, 100, 300, 1_000], ["3", "10", "30", "100", "300", "1,000"])
         ax.minorticks_off()
     figure.legend(*plots[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return figure

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from tri_memory import InMemoryEpisodicStore, InMemoryPreferenceStore, InMemorySessionStore
 from tri_memory.agent.chat import Chat
 from tri_memory.agent.models import ChatModel
-from tri_memory.agent.prompt import SYSTEM, Message
+from tri_memory.agent.prompt import SYSTEM, Message, as_data
 from tri_memory.agent.trace import TurnTrace
 from tri_memory.agent.view import MemoryRow, memory_view
 from tri_memory.blocking_calls import run
@@ -101,14 +101,23 @@ QUESTIONS = {  # as the panel shows it: whose it is
 
 
 def look(question: str, budget: int) -> tuple[str, list[MemoryRow]]:
-    """The view's model: the question asked in a new session, and what is remembered after it."""
+    """The view's model: the question asked in a new session, and what is remembered after it: what was used, then what
+    the budget left out in the order of its queue, then the rest."""
 
     async def asked() -> list[MemoryRow]:
         chat = await chat_with(QUESTIONS[question], budget=budget)
         await chat.say(question)
-        return await memory_view(chat)
+        places = {out.item: place for place, out in enumerate(chat.last_left_out)}
+        rows = await memory_view(chat)
+        return sorted(rows, key=lambda row: (not row.used, places.get(_line(row), len(places))))
 
     return question, run(asked())
+
+
+def _line(row: MemoryRow) -> str:
+    """As it would stand in the prompt."""
+    lead = {"preferences": "- ", "episodes": f"[{row.since:%Y-%m-%d}] " if row.since else ""}
+    return row.what if row.layer not in lead else lead[row.layer] + as_data(row.what)
 
 
 def say(seen: tuple[str, list[MemoryRow]]) -> str:
@@ -120,26 +129,30 @@ def say(seen: tuple[str, list[MemoryRow]]) -> str:
 
 def draw(seen: tuple[str, list[MemoryRow]]) -> Figure:
     """A line a memory: filled dot for used, since when, what, why. Used ones first, then what the budget left out."""
-    rows = sorted(seen[1], key=lambda row: (not row.used, not row.why.startswith("left out")))
+    rows = seen[1]
     shown = rows[:ROWS]
-    figure, ax = axes(12.4, 0.9 + 0.36 * (len(shown) + 2))
-    ax.set(xlim=(0, 100), ylim=(len(shown) + 1.2, -0.6))
+    figure, ax = axes(12.4, 0.9 + 0.36 * (len(shown) + 3))
+    ax.set(xlim=(0, 100), ylim=(len(shown) + 1.2, -1.6))
     ax.axis("off")
-    for x, name in ((3, "since"), (14, "what is remembered"), (57, "why it was used, or not")):
+    for x, name in ((3, "since"), (14, "what is remembered"), (44, "why it was used, or not")):
         ax.text(x, 0, name, color=GREY, va="center")
     for y, row in enumerate(shown, start=1):
         colour = _COLOURS.get(row.layer, GREY)
         ax.plot(1, y, "o", markersize=9, color=colour, fillstyle="full" if row.used else "none")
-        since = "not kept" if row.since is None else f"{row.since:%d %b}"
-        for x, text in ((3, since), (14, brief(row.what, 50)), (57, brief(row.why, 58))):
+        since = "not kept" if row.since is None else f"{row.since:%d %b %Y}"
+        for x, text in ((3, since), (14, brief(row.what, 42)), (44, brief(_short(row.why), 86))):
             its = next((font_of(sign) for sign in text if not sign.isascii()), None)
             ax.text(x, y, _drawable(text), va="center", fontproperties=its, fontsize=11, parse_math=False)
     if len(rows) > len(shown):
         ax.text(14, len(shown) + 1, f"and {len(rows) - len(shown)} more", color=GREY, va="center")
-    for layer, x in (("session", 62), ("preferences", 73), ("episodes", 87)):
-        ax.plot(x, -0.5, "o", markersize=9, color=_COLOURS[layer], clip_on=False)
-        ax.text(x + 1.4, -0.5, layer, color=_COLOURS[layer], va="center")
+    for layer, x in (("session", 3), ("preferences", 14), ("episodes", 30)):
+        ax.plot(x, -1.1, "o", markersize=9, color=_COLOURS[layer], clip_on=False)
+        ax.text(x + 1.4, -1.1, layer, color=_COLOURS[layer], va="center")
     return figure
+
+
+def _short(why: str) -> str:
+    return why.replace("left out of the budget: stands behind", "left out: behind").replace("out of the budget", "out")
 
 
 def _drawable(text: str) -> str:
