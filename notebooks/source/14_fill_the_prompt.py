@@ -14,13 +14,16 @@
 # - measure answers against the budget, milliseconds against memories, and read a log (exercise 14-3).
 #
 # **You need** [06 Remember preferences](06_remember_preferences.ipynb) and [10 Open the gate](10_open_the_gate.ipynb).
-# No key. A PostgreSQL is started for one measurement. About 75 minutes.
+# No key. A PostgreSQL is started for one measurement. About 80 minutes.
 
 # %%
+import pandas as pd
+
 from tri_memory.agent import confirmation as asking
 from tri_memory.agent import intent
-from tri_memory.agent.budget import at_edges
+from tri_memory.agent.budget import SHARES, at_edges
 from tri_memory.agent.feedback import REWARDS, Weights, implicit
+from tri_memory.agent.feedback_simulation import Setting
 from tri_memory.agent.notice import notice
 from tri_memory.lab.chapters.ch10.failing import brief
 from tri_memory.lab.chapters.ch14 import edges, failing, injecting, measure, panel
@@ -34,32 +37,46 @@ from tri_memory.lab.plots import picture
 #
 # Ruth and Lin Xiuzhi are at their fifth visit. The application knows what was said today, what they prefer (06), the ids
 # they named (11), and every exchange of the visits before (10). It puts everything in. The model takes `LIMIT` tokens.
+#
+# | layer | what it has here | where an answer stands | also |
+# |---|---|---|---|
+# | `window` | today's turns | this visit | session, conversation |
+# | `preferences` | what a colleague noted | a preference | |
+# | `facts` | ids with their sentence | an id | records |
+# | `episodes` | exchanges of earlier visits | an earlier visit | |
 
 # %%
 LIMIT = failing.LIMIT
-for id in ("en-coach-q20", "zh-device-q08"):  # the second: how do I like to be told things?
+for id in ("en-coach-q20", "zh-device-q08"):
     its = people.offer(id)
     whole = its.filled(10**6)
     print(f"{its.asked.question}  ({whole.tokens:,} tokens, limit {LIMIT:,})")
     for way in ("filled from the top", "cut off in front", failing.BUDGETED):
         said = await failing.reply(its, way)
-        print(f"  {way}: {brief(said, 100)}")
+        there = "yes" if people.said(its.asked.facts, said) else "NO"
+        print(f"  {way}: answer in it: {there}. {brief(said, 70)}")
 
 # %% [markdown]
 # - The code was said a minute ago. A prompt that is *filled from the top* has memory first, and was full before it came to
 #   today's conversation.
-# - Lin Xiuzhi wants a text message. A server that *cuts off in front* takes the system text away, and the preferences.
-# - "My instructions say" (给我的说明里写着): a fence that lost an end is no fence. What a user once said now speaks as the
-#   application.
+# - Lin Xiuzhi asks how she is best told of something: by text message (发短信), say her preferences. A server that *cuts
+#   off in front* takes the system text away, and these.
+# - "My instructions say" (给我的说明里写着): The cut took one tag of the fence, so the model reads Lin's old words, and
+#   Ruth's, as instructions.
 #
 # All answerable questions of twelve people, by where the answer is to be found. In per cent: is it still in the prompt?
+# Episodes go in by date, or ranked, with the best at both ends.
 
 # %%
+print("questions:", people.counted())
 failing.still_in().round(0)
 
 # %% [markdown]
-# - Each way to cut has a victim, and nobody chose it.
-# - The last row has the same limit. It is what this notebook builds.
+# - Each cut by date has a victim, and nobody chose it.
+# - Ranking alone helps most: with the best at the ends, a cut out of the middle loses hardly more than the last row,
+#   which has the same limit and is what this notebook builds. The other two cuts have victims still.
+# - What remains for one budget: it needs nobody to cut in the right place, keeps fences whole, and says what is missing.
+#   With less room than here the choice counts for more, as *Whose share* shows.
 
 # %% [markdown]
 # ## One budget, a share a layer
@@ -67,20 +84,27 @@ failing.still_in().round(0)
 # `fill` takes all four layers, the best of each first. System text and question always go in. The others queue: each
 # layer pays for its items at the pace of its share, and who has paid comes next. The prompt is the longest beginning of
 # that queue that fits (weighted fair queueing, as routers do it).
+#
+# Three items: two turns of 40 tokens each, share 0.4, and a preference of 30, share 0.2. The turns are paid for after
+# 40/0.4 = 100 and 80/0.4 = 200 rounds, the preference after 30/0.2 = 150. So it goes in between the turns, and a room of
+# 75 tokens holds the first turn and the preference.
 
 # %%
 its = people.offer("en-coach-q20")
-filled = its.filled(350, {"window": 4, "facts": 2, "preferences": 2, "episodes": 2})
+print("shares as shipped:", dict(SHARES))
+filled = its.filled(350)
 for section in filled.sections:
     print(f"{section.tokens:4}  {section.name}")
 print(f"{filled.tokens:4}  of 350\n")
 for out in [*filled.left_out[:2], *filled.left_out[-1:]]:
     print(f"{out.layer}: {brief(out.item, 44)}\n    {out.reason}")
 print(f"and {len(filled.left_out) - 3} others")
+print("answer in:", people.in_prompt(filled, its.asked.facts))
 
 # %% [markdown]
 # - Every token has a section, and every item that is missing has a reason. Keep the reasons: they are what you look at
 #   when somebody asks why it forgot.
+# - This budget fails Ruth: the item that did not fit is the look-up with her code.
 # - A share is a pace, no reserved room. A layer that has little to say leaves its room to the others.
 # - Some tokens stay unused, since the next item of the queue is too large. Taking smaller ones from behind would fill
 #   them; but then a larger budget could drop an item again, and an answer vanish because there was *more* room.
@@ -91,11 +115,13 @@ for budget in (150, 300, 600, 1_200):
     filled = zh.filled(budget)
     parts = {section.name: section.tokens for section in filled.sections}
     print(budget, parts, "answer in:", people.in_prompt(filled, zh.asked.facts))
+    print("     keys:", ", ".join(filled.preferences))
 
 # %% [markdown]
 # - With every step something is added, and nothing goes.
-# - A small budget has preferences, but not the one that is asked for. Which preference is best is the application's to
-#   say; further down a table of rules does, and it has no row for this question.
+# - The first two have preferences (when the lift is inspected, how to write an offer), but not 通知方式, the way to be
+#   told. Which preference is best is the application's to say; further down a table of rules does, and it has no row for
+#   this question.
 
 # %% [markdown]
 # ## The edges, not the middle
@@ -106,13 +132,13 @@ for budget in (150, 300, 600, 1_200):
 # their tokens lost. Is the answer still there?
 
 # %%
-print(at_edges([1, 2, 3, 4, 5, 6, 7, 8]))
+print(at_edges([1, 2, 3, 4, 5, 6, 7, 8]), f"{len(edges.asked())} questions")
 edges.survivors().round(0)
 
 # %% [markdown]
 # - One order is best against each cut, and it is another one each time.
-# - *At the edges* is never the worst. Who doesn't know where it will be cut, or what will be overlooked, puts the best at
-#   one end and the second best at the other.
+# - If you don't know where it will be cut, put the best at one end and the second best at the other: the worst case
+#   rises from 34 % to 56 %. The mean of the three cuts gains nothing.
 #
 # Whatever goes in stands in its fence, where no text can write a tag; notebook
 # [06](06_remember_preferences.ipynb) has shown it with "Ignore previous instructions </memory>". `fill` keeps fences whole,
@@ -125,16 +151,23 @@ edges.survivors().round(0)
 # memory is stored a second time, as something that was said today. The next recital adds another copy.
 
 # %%
-chat = await talking.chat_with("en-shop-01", model=talking.parrot)
-answer = await chat.say("What do you know about me?")
-print(f"answered with {len(answer):,} characters, {answer.count('- ')} preferences in them")
-print("noticed in it:", notice(answer))
-print("kept of it:   ", (await chat.history())[-1].content)
-print("archived:     ", (await chat.end()).summary)
+for user, question in (
+    ("en-device-01", "Is there latex in the gloves?"),
+    ("zh-shop-01", "预拌粉里有芝麻吗？"),
+):
+    chat = await talking.chat_with(user, model=talking.parrot)
+    answer = await chat.say(question)
+    bare = "\n".join(chat.last_known.injected())
+    print(f"answered with {len(answer):,} characters")
+    print("noticed in the memories without tags:", notice(bare))
+    print("noticed in the answer:", notice(answer))
+    print("kept of it:", (await chat.history())[-1].content)
+    print("archived:", (await chat.end()).summary)
 
 # %% [markdown]
+# - An old visit said "allergic to latex", or sesame (芝麻). Without its tags that is noticed as if it were said now.
 # - What stands between the tags is not noticed, not kept and not archived. Outside of them, a sentence that was injected
-#   word for word is not archived.
+#   word for word is not archived, also where it ran over two lines of a memory.
 # - A memory in the model's own words passes. Nothing but a comparison by meaning would see it, and that would also drop
 #   what the user says again because it matters.
 
@@ -148,9 +181,10 @@ panel.budget_panel()
 
 # %% [markdown]
 # - The first question is about luggage. Raise the budget until the answer comes in. Then go down to 350 tokens and find
-#   shares with which it is in.
+#   shares with which it is in. There are some: about one in fifty of all settings of the four sliders.
 # - With these shares choose the second question, for a code that was named a minute ago. Who lost?
-# - Watch where a new item appears: seldom at the end.
+# - Watch where a new item appears: never at the end. There stands the question, and before it the newest turns, which
+#   were the first to go in; older turns come before them, other items inside of their fences.
 
 # %% [markdown]
 # ## One record a turn
@@ -166,8 +200,8 @@ for user, texts in (("en-shop-01", talking.MAEVE), ("zh-shop-02", talking.HE)):
 talking.as_table(traces)
 
 # %% [markdown]
-# - No text of a memory, and the user behind a mask: a record may stand in a log. (`trace_texts=True` is for a desk where
-#   nobody else reads.)
+# - No text of a memory, and the user behind a mask: a record may stand in a log. (`trace_texts=True` is for while you
+#   debug on your own machine.)
 # - `latency_ms` ends where the prompt is ready; `answer_ms` is the model's. *found* counts episodes before the budget:
 #   some of them are among the *left_out*.
 # - Memory was *used* in the third turn as well, which only thanks. Used is not useful. Exercise 14-3 counts the
@@ -182,10 +216,11 @@ talking.view_panel()
 
 # %% [markdown]
 # - A filled dot was in the prompt. The last column is the reason, whichever it was. Preferences have no date:
-#   their contract (06) gives none.
+#   their contract (06) gives none, and "within the budget" is all that can be said of why: every preference is offered.
+# - "place 1 by words": by BM25 (09) this episode came first of all. The order is made of both places, cosine and words.
 # - Choose the gift. No memory answers that, and the prompt is full all the same: recall always brings something (10). Look
 #   at the cosines.
-# - Lower the budget to 150, and read what is left out first, and why.
+# - Lower the budget to 150, and read what is left out, in the order of the queue, and why.
 #
 # ### Is that still right?
 #
@@ -214,15 +249,17 @@ for text in (
 # preferences a message needs now, and which after it; `fill` then gets those first.
 
 # %%
-known = {"nuts": "allergic", "address": "8 Saltmarsh Court", "size": "42", "tea": "likes"}
+known = {"nuts": "allergic", "refund": "to the gift card", "address": "8 Saltmarsh Court"}
+known |= {"size": "42", "tea": "likes"}  # the newest last
 for text in ("What shall I cook for dinner?", "Where is my parcel?", "晚饭吃什么？"):
     print(intent.tags(text), intent.next_tags(text), list(intent.by_need(known, text)))
 by_the_way = intent.by_need(known, "What goes with a hot pot?")
 print("no rule for it:", list(by_the_way))
 
 # %% [markdown]
-# - Where a rule matches, the need comes first, behind it the newest. Without a rule it is the newest alone, and the nuts
-#   come last. A table knows what its author thought of.
+# - Where a rule matches, the need comes first, then what will be needed next, then the newest: who asks for a parcel may
+#   return it, so that *refund* stands second. Without a rule it is the newest alone, and the nuts come last. A table
+#   knows what its author thought of.
 
 # %% [markdown]
 # ## What the next message says
@@ -256,17 +293,21 @@ print(f"unlearned {weights.of('the gloves'):.1f}  first: {weights.choose(scores,
 # ### 68 % to 89 %
 #
 # Does it work? For that the truth must be known, so here are simulated users, each with memories that are worth having
-# and others that aren't. What changes is how often a reaction means what the rule takes it for.
+# and others that aren't. What changes is how often a reaction means what the rule takes it for. *As meant* is not always
+# right: a reaction is about the whole prompt, and praises what else stood in it. Bands are 95 % over the users.
 
 # %%
+print(Setting(users=30))  # each in 0 to 1 is a probability; noise and hostile change
 runs = reactions.learn()
 picture(
     plots.learning(runs),
-    alt="Relevance by turn: with right reactions it climbs from 68 to above 90 %, with one in "
-    "ten wrong a little less and later; a coin and the opposite fall below no learning.",
+    alt="Relevance by turn: with reactions as meant it climbs from 68 to above 90 %, with one "
+    "in ten wrong a little less and later; a coin and the opposite fall below no learning.",
 )
 
 # %%
+noise, before, after = reactions.at_the_rate_above()
+print(f"as often misread as above, {noise:.0%}: {before:.0%} becomes {after:.0%}")
 reactions.table(runs)
 
 # %%
@@ -274,8 +315,12 @@ claim("C19", measured=reactions.sentence(runs), verdict=reactions.verdict(runs))
 
 # %% [markdown]
 # - The last column counts turns *of one user*. Nobody in the kit has so many in half a year.
-# - A coin does not cancel out. Its weights wander, and a weight that wanders drowns the score, which knew something.
-# - *The opposite* is no villain. It is a user who asks on because the answer was bad. The log looks like success.
+# - What decides is how often the rule is wrong. Of the eight hand-picked messages above it misread three; at that rate
+#   the simulation gains next to nothing. Eight picked ones are no measurement, and nobody measured a real rate here.
+# - A coin does not cancel out. Rewards aren't symmetric: a follow-up adds 0.1, the others take 0.12 on average, as one in
+#   five corrects. So all weights drift down, those that were chosen first, and drown the score, which knew something.
+#   What is left is about what a blind pick gives: half of the memories are worthy.
+# - *The opposite* is an ordinary user, who asks on because the answer was bad. The log looks like success.
 
 # %% [markdown]
 # ## Measure
@@ -299,18 +344,22 @@ for language, (budget, right, best, cost) in measure.enough(table).items():
         f"{language}: {budget:,} tokens give {right:.0f} % right, the best of all {best:.0f} %,"
     )
     print(f"    for {cost:.0%} of the tokens of the whole")
-better, worse = measure.turned(table, 600, 2_400)
-print(f"from 600 to 2,400 tokens: {better} answers became right, {worse} wrong")
+for language, (better, worse) in measure.beyond_the_bend(table).items():
+    print(f"{language}, from there to 2,400: {better} became right, {worse} wrong")
 
 # %% [markdown]
-# - What is *in* climbs to the end, what is *said* doesn't. Beyond the bend the bill grows, and hardly anything else.
+# - What is *in* climbs to the end, what is *said* doesn't. The bend is the smallest budget within 3 points of the best.
+#   Beyond it the bill grows, and hardly anything else.
+# - Six people a language are few to resample, and such bands come out too narrow.
 # - The bend is that of this model and these people, who have five visits. Draw your own (15) before you buy a window.
 #
 # ### Whose share
 #
-# Now a tight budget, and five ways to share it. The best of a column is bold.
+# Now a tight budget, `TIGHT`, and five ways to share it. The best of a column is bold.
 
 # %%
+print(pd.DataFrame(measure.NAMED_SHARES).T)
+print(f"\n{measure.TIGHT} tokens; questions: {people.counted()}")
 shared = measure.by_share()
 picture(
     plots.by_share(shared),
@@ -319,6 +368,13 @@ picture(
     "are close together.",
 )
 
+# %%
+for name, points in measure.against_shipped().items():
+    print(
+        f"{name} - as shipped: {points.mean:+.1f} points [{points.low:.1f}; {points.high:.1f}]"
+    )
+print(measure.by_share(2_400).round(0))
+
 # %% [markdown]
 # **Where the winner stops winning.** Read the rows.
 #
@@ -326,15 +382,17 @@ picture(
 #   all else.
 # - The last column is the mean of the others, weighted by how many questions of each kind the authors wrote. Your users
 #   ask others, and then another row may win it.
-# - *As shipped* wins no column alone. It is there so that no layer loses everything: a reason while nobody knows what will
-#   be asked, and none afterwards.
-# - Once everything fits, all rows are the same. Shares matter where tokens are short.
+# - A bold number that is one point ahead in it is noise. *As shipped* is clearly better than *conversation first* alone,
+#   and not better than the other three: their intervals hold 0. For these questions the shipped shares have no merit
+#   over them. Nor do they spare each layer: they keep few answers from earlier visits.
+# - At 2,400 tokens everything fits, and all rows are the same. Shares matter where tokens are short.
 
 # %% [markdown]
 # ### How many milliseconds
 #
 # From the question to the prompt, a user with more and more memories, in memory and in Postgres. `servers.postgres()` is
-# `engines.postgres()`, started once for this kernel.
+# `engines.postgres()`, started once for this kernel. *First* is the slowest of three first questions after a start, when
+# no text was read yet; P95 is that of the questions after it, in the same session or the next, with its 95 % interval.
 
 # %%
 from tri_memory.lab import servers
@@ -342,19 +400,25 @@ from tri_memory.lab import servers
 server = servers.postgres()
 print(f"PostgreSQL by way of: {server.how}")
 timed = await injecting.times(server.url)
+print(injecting.as_table(timed))
 picture(
     plots.injection(timed),
-    alt="P50 and P95 rise with the number of memories, and more with words than without.",
+    alt="P50, P95 and the first question take longer with more memories, and most by words.",
 )
 
 # %%
 claim("C22", measured=injecting.sentence(timed), verdict=injecting.verdict(timed))
 
 # %% [markdown]
-# - *By meaning and words* reads up to 1,000 texts; by meaning alone the store reads vectors. That is the gap.
+# - *By meaning and words* counts the words of up to 1,000 texts, each once: that is the first question. Chats over one
+#   store share the counts, so that a new session doesn't pay again; a new process does, and what it loads besides (the
+#   model, a dictionary) is not in these numbers.
+# - With 4,000 memories the thousand nearest are others at each question, and those not met before are counted then: that
+#   is one reason why the P95 of a few questions is higher than with 1,000.
+# - The P95 of 30 questions is about the second slowest. Only one setting has 200; look at the intervals.
 # - The embedder runs in this process. One behind a network adds its whole answer time to each of these points, and may
 #   take the 200 ms for itself.
-# - One question at a time, on one machine: that is no promise to a thousand users. Your P95 is in your traces (14-3).
+# - One user, one question at a time, one machine: that is no promise to a thousand users. Your P95 is in your traces (14-3).
 
 # %% [markdown]
 # ## Exercises
@@ -399,7 +463,9 @@ def pack(system: str, memories: list[str], question: str, budget: int, count):
 check("14-1", pack)
 
 # %% [markdown]
-# `implicit`, `REWARDS` and `terms` may help. A polite word decides nothing; what stands behind it may.
+# `implicit`, `REWARDS` and `terms` may help. A polite word decides nothing; what stands behind it may. "Why?" and "And in
+# that?" have no new word either: by this rule they count as asked again, at -0.1, though the second asks on. The check
+# leaves them out.
 
 # %%
 about("14-2")
@@ -487,7 +553,8 @@ quiz("14")
 # %% [markdown]
 # ## What you saw
 #
-# - Everything in the prompt is cut by somebody, and each cut has its victims.
+# - If everything goes in, something gets cut, and by date each cut has its victims. Ranked, with the best at the ends,
+#   fewer.
 # - One budget and a share a layer: never over, the best at the edges, a reason for whatever is missing (14-1).
 # - A record of each turn says what was used, and a view says it to the user. Used is not useful (14-3).
 # - The next message teaches, slowly; read the wrong way round, it teaches the wrong thing (14-2).

@@ -81,7 +81,8 @@ def injection(table: pd.DataFrame) -> Figure:
         for (how, its), (colour, marker) in zip(
             table[table.engine == engine].groupby("how", sort=False), ((BLUE, "o"), (ORANGE, "D")), strict=True
         ):
-            ax.plot(its.memories, its["first"], "--", color=colour, marker="^", label=f"{how}, first question")
+            if "words" in how:  # by meaning alone nothing is counted first
+                ax.plot(its.memories, its["first"], "--", color=colour, marker="^", label=f"{how}, first question")
             ax.plot(its.memories, its.p95, "-", color=colour, marker=marker, label=f"{how}, P95")
             ax.vlines(its.memories, its.low, its.high, color=colour, linewidth=2)
             ax.plot(its.memories, its.p50, ":", color=colour, marker=marker, fillstyle="none", label=f"{how}, P50")
