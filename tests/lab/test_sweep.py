@@ -15,6 +15,7 @@ import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
 
@@ -26,7 +27,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import needs
+from tri_memory.contracts import ChatTurn
+from tri_memory.embedding import HashingEmbedder
 from tri_memory.lab import sweep_cache, sweep_version
+from tri_memory.lab.datasets import Dataset, Session
+from tri_memory.lab.evaluation import evaluate
 from tri_memory.lab.sweep import sweep
 from tri_memory.lab.sweep_cache import SweepCache
 from tri_memory.lab.sweep_constants import set_anew
@@ -456,6 +461,50 @@ def test_an_interrupt_keeps_what_is_done_and_leaves_no_worker(tmp_path):
     assert pids
     assert not [pid for pid in pids if psutil.pid_exists(pid) and "long.py" in " ".join(psutil.Process(pid).cmdline())]
     assert not any(psutil.pid_exists(pid) and psutil.Process(pid).status() != "zombie" for pid in pids)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
+def test_workers_end_by_themselves_when_their_parent_is_killed(tmp_path):
+    script = tmp_path / "killed.py"
+    script.write_text(
+        "import os, time\nfrom pathlib import Path\nfrom tri_memory.lab.sweep import sweep\n"
+        f"HERE = Path({str(tmp_path)!r})\n"
+        "def cell(k, seed):\n    (HERE / f'pid-{os.getpid()}').touch()\n    time.sleep(0.1)\n    return k\n"
+        "sweep(cell, {'k': range(5000)}, jobs=2)\n"
+    )
+    process = subprocess.Popen([sys.executable, script], cwd=ROOT)
+    until = time.monotonic() + 60
+    while len(pids := [int(file.name[4:]) for file in tmp_path.glob("pid-*")]) < 2 and time.monotonic() < until:
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    assert len(pids) == 2
+    while any(map(_runs, pids)) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not any(map(_runs, pids))
+
+
+def _runs(pid):
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+# the bar
+
+
+@pytest.mark.parametrize("hidden", [True, False])
+def test_the_bars_of_sweep_and_evaluate_are_hidden_by_a_variable_set_after_the_import(monkeypatch, capsys, hidden):
+    monkeypatch.setenv("TQDM_DISABLE", "1" if hidden else "")
+    with ThreadPoolExecutor(1) as pool:
+        sweep(lambda k, seed: k, {"k": [1]}, jobs=pool, cache=False)
+    assert ("cell" in capsys.readouterr().err) is not hidden
+    turns = (ChatTurn("user", "I keep bees by the lake."), ChatTurn("user", "My sister plays the oboe."))
+    session = Session("s", "ann", datetime(2026, 1, 1, tzinfo=UTC), "", turns)
+    past = Dataset("en", (session,), ())
+    evaluate(past, questions=[("who plays?", "plays the oboe")], embedder=HashingEmbedder())
+    assert ("questions" in capsys.readouterr().err) is not hidden
 
 
 def test_closing_drops_what_has_not_begun():
