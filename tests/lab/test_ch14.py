@@ -324,6 +324,8 @@ def test_at_the_rate_of_the_hand_picked_messages_learning_gains_next_to_nothing(
     noise, before, after = reactions.at_the_rate_above()
     assert noise == 3 / 8
     assert before - 0.02 < after < before + 0.05
+    said = reactions.sentence(made(0.9, 0.2))
+    assert f"{100 * noise:.0f} % misread: {100 * before:.0f} % to {100 * after:.0f} %" in said
 
 
 def made(*after):

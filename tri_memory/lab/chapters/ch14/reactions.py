@@ -70,14 +70,14 @@ def table(runs: Mapping[str, Runs]) -> pd.DataFrame:
 def sentence(runs: Mapping[str, Runs]) -> str:
     """What the run says about C19."""
     said = []
-    noise, before, after = at_the_rate_above()
+    noise, low, high = (f"{100 * part:.0f} %" for part in at_the_rate_above())
     for name, run in runs.items():
         before, after = run.before_and_after()
         said.append(f"{name}: {100 * before:.0f} % to {100 * after:.0f} %")
     return (
         "Simulated users of whom the truth is known, not people; the 68 % is set, the rest follows. Reactions are "
         + "; ".join(said)
-        + f". At the rate of the hand-picked messages, {noise:.0%} misread: {before:.0%} to {after:.0%}. How often "
+        + f". At the rate of the hand-picked messages, {noise} misread: {low} to {high}. How often "
         "real messages are misread was not measured, and that decides."
     )
 
