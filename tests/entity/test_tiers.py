@@ -33,6 +33,11 @@ def test_each_limit_alone_moves_up_by_one_and_says_why(worse, why):
     assert all("would speak for moving" in each for each in others)
 
 
+def test_one_time_is_no_times():
+    reasons = advise(Stats(sessions=10, interrupted=0, forgot_me=1, turns=20, tier="L1")).reasons
+    assert any('"you forgot me" 1 time;' in reason for reason in reasons)
+
+
 def test_a_share_just_above_the_limit_counts_however_it_rounds():
     assert advise(Stats(sessions=10**18, interrupted=15 * 10**16, forgot_me=0, turns=0)).tier == "L1"
     assert advise(Stats(sessions=10**18, interrupted=15 * 10**16 + 1, forgot_me=0, turns=0)).tier == "L2"

@@ -68,7 +68,7 @@ def advise(stats: Stats) -> Advice:
         ),
         (
             stats.forgot_me > MOST_FORGOT_ME,
-            f'users said "you forgot me" {stats.forgot_me:,} times',
+            f'users said "you forgot me" {stats.forgot_me:,} time{"" if stats.forgot_me == 1 else "s"}',
             f"{MOST_FORGOT_ME} a day",
             "what is known of a user has to outlive a session",
         ),
