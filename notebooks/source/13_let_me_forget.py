@@ -144,8 +144,7 @@ for event, allowed in answers.over_time():
 # ## Forget, with a receipt
 #
 # `forget_user` goes through every store it is told of: the queue first, then what its jobs write, the truth before its cache.
-# Afterwards it searches again. The log had no raw id from the beginning. The last column
-# hunts the name instead of the number.
+# Afterwards it searches again. The log had no raw id from the beginning. The last column hunts the name, not the number.
 
 # %%
 forgot = await failing.forgotten(redis.url, postgres.url, "zh")
@@ -239,8 +238,8 @@ picture(
 )
 
 # %% [markdown]
-# - In Postgres forgetting made it more. Hiding a record writes a second version of its row. Not quite one more for each: Postgres
-#   moved rows together in a full page, over an old one.
+# - In Postgres forgetting made it more. Hiding a record writes a second version of its row. Not quite one more for each:
+#   Postgres moved rows together in a full page, over an old one.
 # - The write-ahead log grew by more, and again with the purge: the first change to a page after a checkpoint logs the whole
 #   page, old rows included. The search makes a checkpoint before each count.
 # - The purge left the text in the tables as often as before: Postgres only marks. Valkey appends a deletion to the file that
@@ -285,8 +284,8 @@ claim("C18", measured=timing.sentence(timed), verdict=timing.verdict(timed))
 # %% [markdown]
 # ## Exercises
 #
-# Fill the stub and run the check. `key` is 32 secret bytes. Spaces around an id and how an accent
-# is composed make no difference; anything else does. A name has at least 20 characters.
+# Fill the stub and run the check. `key` is 32 secret bytes. Spaces around an id and how an accent is composed make no
+# difference; anything else does. A name has at least 20 characters.
 
 # %%
 about("13-1")

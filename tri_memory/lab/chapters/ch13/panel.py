@@ -11,7 +11,18 @@ from matplotlib.patches import Rectangle
 
 from tri_memory.blocking_calls import run
 from tri_memory.lab.chapters.ch11.highlight import font_of, width
-from tri_memory.lab.chapters.ch13.days import AFTER, BEFORE, HIDDEN, LAST_DAY, LOGS, PLACES, WAYS, Found, lived
+from tri_memory.lab.chapters.ch13.days import (
+    AFTER,
+    BEFORE,
+    HIDDEN,
+    LAST_DAY,
+    LOGS,
+    PLACES,
+    PURGE_ON,
+    WAYS,
+    Found,
+    lived,
+)
 from tri_memory.lab.panel import Choice, Control, Panel, Slider, Text, panel
 from tri_memory.lab.plots import BLUE, GREY, ORANGE, axes
 
@@ -123,6 +134,6 @@ def canary_panel() -> Panel:
         Text("canary", START, label="what the user said"),
         Choice("way", list(WAYS), label="way to forget"),
         Choice("log", list(LOGS), label="log"),
-        Slider("day", 0, LAST_DAY, LAST_DAY, label="days after the request"),
+        Slider("day", 0, LAST_DAY, PURGE_ON, label="days after the request"),
     ]
     return panel(at, draw, say, controls, title="Where is it still?")
