@@ -26,6 +26,9 @@ from tri_memory.preference.rules import clean
         ("I hate Chinese food", [("Chinese food", "dislikes")]),
         ("I really don't like mushrooms", []),  # these words are not in the table
         ("I don't like mushrooms very much", [("mushrooms", "dislikes")]),
+        ("I don't like wool any more.", [("wool", "dislikes")]),
+        ("I no longer love wool these days", [("wool", "dislikes")]),
+        ("I'm not allergic to nuts or wool anymore", [("nuts", "not allergic"), ("wool", "not allergic")]),
         ("From now on, answer in French.", [("answer in French", "from now on")]),
         ("please never phone me before six", [("never phone me before six", "from now on")]),
         ("I'm a vegetarian, by the way", [("vegetarian", "yes")]),
@@ -37,6 +40,8 @@ from tri_memory.preference.rules import clean
         ("我穿42码的鞋，喜欢跑步", [("尺码", "42码")]),
         ("我喜欢喝绿茶", [("喝绿茶", "喜欢")]),
         ("我不太喜欢香菜。", [("香菜", "不喜欢")]),
+        ("我不喜欢羊毛了。", [("羊毛", "不喜欢")]),
+        ("我现在不再爱吃羊肉了", [("羊肉", "不喜欢")]),
         ("我更喜欢靠窗的座位", [("靠窗的座位", "更喜欢")]),
         ("以后请用中文回答", [("用中文回答", "以后")]),
         ("我是左撇子", [("左撇子", "是")]),

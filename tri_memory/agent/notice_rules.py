@@ -33,13 +33,17 @@ _POINTING = (
     r"|the (?:way|idea|first|second|other|same|\w+ ones?))\b)"
 )
 _WORD = r"(?!(?:and|but|or|because|so)\b)[\w'’&-]+"
-_EMPHASIS = r"(?: (?:very much|a lot|too|best|most|more|better))?"
+_ANY_MORE = r"(?: (?:any ?more|any longer|now|nowadays|these days))?"
+_EMPHASIS = rf"(?: (?:very much|a lot|too|best|most|more|better))?{_ANY_MORE}"
 _ELSE = r" (?:over|rather than|instead of|to)\b"
 _THING = rf"{_POINTING}(?P<what>{_WORD}(?: {_WORD}){{0,4}}?){_EMPHASIS}(?={_STOP}|{_ELSE})"
 _OTHER = r"(?!(?:i|we|he|she|they|it|my|also|what|which|that|please|can)\b)"
-_ITEM = rf"{_OTHER}{_WORD}(?: {_WORD})?"
+_ITEM = rf"{_OTHER}{_WORD}(?: {_WORD})??"
 # A comma goes on to another thing only where "and" or "or" ends the list.
-_THINGS = rf"{_POINTING}(?P<what>{_WORD}(?: {_WORD}){{0,2}}?(?:(?:, {_ITEM}){{0,5}},? (?:and|or) {_ITEM})?)(?={_STOP})"
+_THINGS = (
+    rf"{_POINTING}(?P<what>{_WORD}(?: {_WORD}){{0,2}}?(?:(?:, {_ITEM}){{0,5}},? (?:and|or) {_ITEM})?)"
+    rf"{_ANY_MORE}(?={_STOP})"
+)
 _NAME = (
     r"(?!(?:not|no|on|in|at|under|the|an?|wrong|missing|spel[lt]\w*|still|already|also|too|there|here|now)\b)"
     rf"(?P<what>[\p{{L}}][\p{{L}}'’-]*(?: (?!and\b|but\b)[\p{{L}}][\p{{L}}'’-]*){{0,2}}?)(?={_STOP})"
@@ -66,14 +70,14 @@ ENGLISH = (
     Rule(rf"i (?:would |much |really )*prefer {_THING}", "{what}", "prefers"),
     Rule(rf"i (?:really |just |absolutely )?(?:like|love|enjoy|adore) {_THING}", "{what}", "likes"),
     Rule(rf"i (?:really )?(?:hate|dislike|detest|loathe|can(?:not|['’]t) stand) {_THING}", "{what}", "dislikes"),
-    Rule(rf"i (?:do not|don['’]t) (?:really )?(?:like|enjoy) {_THING}", "{what}", "dislikes"),
+    Rule(rf"i (?:(?:do not|don['’]t) (?:really )?|no longer )(?:like|love|enjoy) {_THING}", "{what}", "dislikes"),
     Rule(rf"(?:from now on|in (?:the )?future),? (?:please )?{_ORDER}", "{what}", "from now on"),
     Rule(rf"please (?:(?=never\b)|always ){_ORDER}", "{what}", "from now on"),
 )
 
 # Chinese. A thing is up to 15 characters to the end of its clause.
 _END = r"(?=$|[\s，。；！？、,.;!?…～~（）()]|吧|哦|啊|呀|哈)"
-_HAN_THING = rf"(?![你您它他她这那的不]|上了)(?P<what>[^\s，。；！？、,.;!?“”]{{1,15}}?){_END}"
+_HAN_THING = rf"(?![你您它他她这那的不]|上了)(?P<what>[^\s，。；！？、,.;!?“”]{{1,15}}?)了?{_END}"
 _HAN_THINGS = r"(?![你您这那不])(?P<what>[^，。；！？,.;!?“”]{1,30}?)"
 _LATIN_NAME = r"(?-i:\p{Lu}[\p{Latin}'’-]*(?: \p{Lu}[\p{Latin}'’-]*){0,2})"
 _HAN_NAME = rf"(?![了他她它你您去来车外不过着起吃别一])(?P<what>[\p{{Han}}·]{{2,4}}?|{_LATIN_NAME})"
@@ -95,7 +99,11 @@ CHINESE = (
     Rule(rf"我(?:一直|向来)?(?P<what>吃素){_END}", "{what}", "是"),
     Rule(rf"我(?:更|比较|偏)(?:喜欢|爱|偏好){_HAN_THING}", "{what}", "更喜欢"),
     Rule(rf"我{_MUCH}(?:喜欢|爱吃|爱喝|爱看|爱听){_HAN_THING}", "{what}", "喜欢"),
-    Rule(rf"我{_MUCH}(?:讨厌|受不了|不(?:太|怎么|大|是很)?(?:喜欢|爱吃|爱喝)){_HAN_THING}", "{what}", "不喜欢"),
+    Rule(
+        rf"我(?:现在|已经|再也)?{_MUCH}(?:讨厌|受不了|不(?:太|怎么|大|再|是很)?(?:喜欢|爱吃|爱喝)){_HAN_THING}",
+        "{what}",
+        "不喜欢",
+    ),
     Rule(rf"(?:请以后|以后(?:请|麻烦|都请))(?:都|你|您|一律)*{_ORDER_HAN}{_END}", "{what}", "以后"),
 )
 

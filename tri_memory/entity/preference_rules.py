@@ -9,15 +9,17 @@ from tri_memory.entity.rule import Rule
 
 _BEGIN = r"(?:^|[\n.,;:!?] {0,2}|\b(?:and|but|so|also|please|kindly|messages,) )"
 _STOP = r"(?= ?(?:$|[.,;:!()\n](?!\d)|-|\b(?:and(?! \d)|but|because|so|since|when|if|as|please|rather|instead)\b))"
+_ANY_MORE = r"(?: (?:any ?more|any longer|now|nowadays|these days))?"  # says when, and not what
 _W = r"[^\s.,;:!?()。、]{1,20}"
 _THING = (
-    rf"(?P<what>(?!(?:it|that|this|these|those|them|you|your|to|how|what|not)\b){_W}(?: {{1,3}}{_W}){{0,4}}?){_STOP}"
+    rf"(?P<what>(?!(?:it|that|this|these|those|them|you|your|to|how|what|not)\b){_W}(?: {{1,3}}{_W}){{0,4}}?)"
+    rf"{_ANY_MORE}{_STOP}"
 )
 _REACH = r"(?:phone|ring|call|text|write(?: to)?|message|e-?mail)"
 _WHEN = r"(?:about|after|at|before|between|by|in|only|on|instead)\b"
 _BEGIN_ZH = r"(?:^|[\n。,;:!?、 ]|还有|对了|以后|今后|但是?|而且|平时)"
 _STOP_ZH = r"(?=$|[\s。,;!、()]|吧|哦|啊|呀|哈|就行|就好|就可以)"
-_HAN = rf"(?P<what>(?![你您它他她这那的不])[^\s。,;!?、]{{1,15}}?){_STOP_ZH}"
+_HAN = rf"(?P<what>(?![你您它他她这那的不])[^\s。,;!?、]{{1,15}}?)了?{_STOP_ZH}"
 
 PREFERENCES: tuple[Rule, ...] = (
     Rule(
@@ -32,10 +34,11 @@ PREFERENCES: tuple[Rule, ...] = (
     Rule(
         "dislikes",
         "PREFERENCE",
-        rf"{_BEGIN}I (?:really )?(?:hate|dislike|detest|loathe|can't stand|don't (?:really )?like) {_THING}",
+        rf"{_BEGIN}I (?:really )?(?:hate|dislike|detest|loathe|can't stand"
+        rf"|(?:don't (?:really )?|no longer )(?:like|love|enjoy)) {_THING}",
         "dislikes {what}",
         0.8,
-        ("I can't stand [loud music].", "and I hate [wool]"),
+        ("I can't stand [loud music].", "and I hate [wool]", "I don't like [wool] any more.", "I no longer love [tea]"),
         ("I hate it when", "why do I hate wool?"),
     ),
     Rule(
@@ -59,10 +62,11 @@ PREFERENCES: tuple[Rule, ...] = (
     Rule(
         "cannot have",
         "PREFERENCE",
-        rf"{_BEGIN}I (?:can't|cannot|don't|never) (?P<what>(?:wear|eat|drink|take) {_W}(?: {_W}){{0,3}}?){_STOP}",
+        rf"{_BEGIN}I (?:can't|cannot|don't|never) (?P<what>(?:wear|eat|drink|take) {_W}(?: {_W}){{0,3}}?)"
+        rf"{_ANY_MORE}{_STOP}",
         "does not {what}",
         0.75,
-        ("I can't [wear wool], it itches", "I don't [eat red meat]."),
+        ("I can't [wear wool], it itches", "I don't [eat red meat] now."),
         ("I can't wear it?", "you don't eat meat"),
     ),
     Rule(
@@ -95,10 +99,11 @@ PREFERENCES: tuple[Rule, ...] = (
     Rule(
         "不喜欢",
         "PREFERENCE",
-        rf"{_BEGIN_ZH}我(?:很|最|特别|非常|一直|就|也|真的?){{0,3}}(?:讨厌|受不了|不(?:太|怎么|大)?(?:喜欢|爱吃|爱喝|吃|喝)){_HAN}",
+        rf"{_BEGIN_ZH}我(?:很|最|特别|非常|一直|就|也|真的?|现在|已经|再也){{0,3}}"
+        rf"(?:讨厌|受不了|不(?:太|怎么|大|再)?(?:喜欢|爱吃|爱喝|吃|喝)){_HAN}",
         "不喜欢{what}",
         0.8,
-        ("我不太喜欢[香菜]，", "我受不了[香精]"),
+        ("我不太喜欢[香菜]，", "我受不了[香精]", "我不再喜欢[羊毛]了。", "我现在不喝[咖啡]了"),
         ("我讨厌香菜吗？",),
     ),
     Rule(
