@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
+import time
 from contextlib import suppress
 
 import jwt
@@ -112,6 +113,18 @@ class NoEnd(VersionInTheEntry):
             kept = await self.book.read(user)
             await self.cache.set(key, kept)
         return kept
+
+
+class VersionAfter(Base):
+    async def read(self, user):
+        kept = await self.cache.get(f"{user}:{await self.book.version(user)}")
+        if kept is None:
+            kept = await self.book.read(user)
+            await self.cache.set(f"{user}:{await self.book.version(user)}", kept, ex=60)
+        return kept
+
+    async def write(self, user, number):
+        await self.book.write(user, number)
 
 
 class NoCache(Base):
@@ -245,6 +258,25 @@ class GivesUp(guarded()):
             return None
 
 
+class Rests(guarded()):
+    """Asks Redis again a while after a failure."""
+
+    rest_s, until = 0.5, 0.0
+
+    async def tried(self, call, *given):
+        if time.monotonic() < self.until:
+            return None
+        try:
+            return await asyncio.wait_for(call(*given), 0.2)
+        except (RedisError, OSError, TimeoutError):
+            self.until = time.monotonic() + self.rest_s
+            return None
+
+
+class RestsTooLong(Rests):
+    rest_s = 5
+
+
 class FailedWriteIsDropped(guarded()):
     """Writes only what Redis took first."""
 
@@ -269,6 +301,7 @@ def test_exercise_12_1_is_proved():
             FillIfAbsent: "Two writers in this order",
             OneKey: "One user was told another one's number",
             NoEnd: "An entry that never ends",
+            VersionAfter: "The version has to be asked before the book",
             NoCache: "Nothing is kept",
             InTheProcess: "and read returned",
             Bytes: "read should return the number, a string",
@@ -280,14 +313,14 @@ def test_exercise_12_1_is_proved():
 def test_exercise_12_2_is_proved():
     assert_proved(
         "12-2",
-        right=[EntryWithVersion, guarded(0.5, Exception)],
+        right=[EntryWithVersion, guarded(0.5, Exception), Rests],
         wrong={
             VersionInTheEntry: "comes out, though the book has the number",
             guarded(30): "It hangs.",
             Suppressing: "Redis is back with what it had",
             AllErrors: "The book refused a write",
             Blank: "Neither book nor cache could answer",
-            GivesUp: "Redis is back and is not used any more",
+            GivesUp: "Redis has been back for 1 s and is not used",
             FailedWriteIsDropped: "A write is lost.",
         },
     )
@@ -297,6 +330,7 @@ def test_a_wrong_cache_is_told_on_which_servers():
     verdict = check("12-1", Base)
     assert "(Redis " in verdict.message
     assert ", book memory)" in verdict.message
+    assert "\n  1. " in verdict.message
 
 
 def decoded(token, secret, **options):
@@ -346,12 +380,25 @@ def test_exercise_12_3_is_proved():
         wrong={
             answering(
                 lambda t, s: decoded(t, s, options={"verify_signature": False, "verify_exp": True})
-            ): "An unsigned",
+            ): "A token signed with another key should get 401; it gets 200",
             answering(lambda t, s: decoded(t, s, options={"verify_exp": False})): "A token that has expired",
             answering(): "A signed token without an expiry should get 401",
-            answering(required, errors=jwt.ExpiredSignatureError): "An unsigned token, alg none, makes it raise",
+            answering(
+                lambda t, s: jwt.decode(t, s, algorithms=[jwt.get_unverified_header(t)["alg"]], options=REQUIRED)
+            ): "A token signed with HS512",
             answering(required, same=lambda a, b: True): "A good token of another user should get 403; it gets 200",
             answering(required, same=lambda a, b: a.lower() == b.lower()): "A good token of a user whose id differs",
             answering(required, good=True): "The user's own good token",
         },
     )
+
+
+def test_a_cache_that_rests_for_five_seconds_is_told_the_rule():
+    assert "has to try again within a second" in check("12-2", RestsTooLong).message
+
+
+def test_a_list_of_algorithms_that_is_too_long_and_an_error_that_comes_out_are_named():
+    for_all = answering(lambda t, s: jwt.decode(t, s, algorithms=["HS256", "HS512", "none"], options=REQUIRED))
+    assert check("12-3", for_all).message.startswith("A token signed with HS512")
+    raising = answering(required, errors=jwt.ExpiredSignatureError)
+    assert check("12-3", raising).message.startswith("A token signed with another key makes it raise")

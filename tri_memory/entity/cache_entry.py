@@ -9,7 +9,7 @@ from datetime import datetime
 from tri_memory.entity.records import UserMemory
 
 MOST_RECORDS = 200  # of a user and type; who has more is served by the truth, which has an index
-LARGEST_ENTRY = 200_000  # bytes; reading more would take longer than asking the truth
+LARGEST_ENTRY = 200_000  # bytes, by rule of thumb: Redis serves one at a time, and a large value holds up all others
 
 _TOO_LARGE = "null"
 

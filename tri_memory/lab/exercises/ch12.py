@@ -65,7 +65,7 @@ def sure_phones(answer: Phones, rng: random.Random) -> None:
     ),
 )
 def status(function: Callable[[str, str, str], int], rng: random.Random) -> None:
-    secret, now = secrets.token_urlsafe(32), time.time()
+    secret, now = secrets.token_urlsafe(48), time.time()  # long enough for HS512 too
     user = rng.choice(("ann", "林", "Zoë"))
     good = {"sub": user, "iat": now, "exp": now + 3_600}
 
@@ -75,12 +75,14 @@ def status(function: Callable[[str, str, str], int], rng: random.Random) -> None
     mine = signed(good)
     head, _, signature = mine.split(".")
     _same(function, mine, secret, user, 200, "The user's own good token")
+    other_key = signed(good, secrets.token_urlsafe(32))
+    _same(function, other_key, secret, user, 401, "A token signed with another key")
     past = {**good, "iat": now - 7_200, "exp": now - rng.randrange(60, 3_600)}
     _same(function, signed(past), secret, user, 401, "A token that has expired")
     none = f"{_part({'alg': 'none', 'typ': 'JWT'})}.{_part(good)}."
     _same(function, none, secret, user, 401, "An unsigned token, alg none,")
-    other_key = signed(good, secrets.token_urlsafe(32))
-    _same(function, other_key, secret, user, 401, "A token signed with another key")
+    other_way = signed(good, algorithm="HS512")
+    _same(function, other_way, secret, user, 401, "A token signed with HS512, where the door takes HS256 alone,")
     bent = f"{head}.{_part({**good, 'sub': 'bob'})}.{signature}"
     _same(function, bent, secret, "bob", 401, "A token whose user was changed after it was signed")
     _same(function, signed({"sub": user, "iat": now}), secret, user, 401, "A signed token without an expiry")

@@ -181,13 +181,21 @@ async def _all_orders(answer: Phones, its: Servers, rng: random.Random, who: tup
 
 
 def _name_the_order(played: Play, who: tuple[str, ...], user: str) -> None:
-    story = "; ".join(f"{call.who} {call.what.replace(user, 'ann')}" for call in played.calls)
+    steps = [f"{call.who}: {call.what.replace(user, 'ann')} -> {call.gave}" for call in played.calls]
+    story = "\n".join(f"  {n}. {step}" for n, step in enumerate(steps, 1))
+    read = [call.what for call in played.calls if call.who == "reader"]
+    asked = next((i for i, what in enumerate(read) if what.startswith("book read")), len(read))
     calls = [call.what for call in played.calls if call.who == "writer"]
     book = next((i for i, what in enumerate(calls) if what.startswith("book write")), len(calls))
     if "reader" not in who:
-        raise Wrong(f"Two writers in this order leave a number in the cache that the book has not: {story}.")
+        raise Wrong(f"Two writers in this order leave a number in the cache that the book has not:\n{story}\n")
+    if any(what.startswith("book version") for what in read[asked + 1 :]):
+        raise Wrong(
+            "The version has to be asked before the book. Asked after it, it may be newer than the number, and the old "
+            f"number is kept under the new version:\n{story}\n"
+        )
     if book and not any(what.startswith("cache") for what in calls[book + 1 :]):
         raise Wrong(
-            f"The cache is changed before the book is, and a reader in between puts the old number back: {story}."
+            f"The cache is changed before the book is, and a reader in between puts the old number back:\n{story}\n"
         )
-    raise Wrong(f"A late fill: after the write has returned, the number from before it is served. {story}.")
+    raise Wrong(f"A late fill: after the write has returned, the number from before it is served:\n{story}\n")

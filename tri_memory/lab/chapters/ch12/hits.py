@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+import statistics
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import cache
+from itertools import pairwise
 
 import pandas as pd
 
@@ -62,11 +64,23 @@ def hit_rate(its: Sequence[Event], ttl_s: float) -> tuple[int, int]:
     return hits, reads
 
 
-def highest(table: pd.DataFrame) -> dict[str, float]:
-    """The most that any TTL up to a day gives, where writes end entries: per cent by how often a visit reads."""
+def highest(table: pd.DataFrame) -> dict[str, tuple[float, float]]:
+    """The most that any TTL up to a day gives, where writes end entries: by how often a visit reads, the least and the
+    most per cent that a language and seed gives."""
     its = table[table.writes & (table.ttl_s <= TTLS_S["1 day"])]
-    means = its.groupby(["reads", "ttl_s"], sort=False).percent.mean().groupby("reads", sort=False).max()
-    return {str(reads): float(percent) for reads, percent in means.items()}
+    most = its.groupby(["reads", "language", "seed"], sort=False).percent.max().groupby("reads", sort=False)
+    low, high = most.min(), most.max()
+    return {str(reads): (float(low[reads]), float(high[reads])) for reads in low.index}
+
+
+def days_between() -> tuple[float, float]:
+    """Days from the beginning of a visit to that of the same person's next one: the least, and the median."""
+    gaps = []
+    for code in datasets.LANGUAGES:
+        for user in datasets.load(code).users():
+            began = [at for at, _ in _visits(user)]
+            gaps += [(after - before) / 86_400 for before, after in pairwise(began)]
+    return min(gaps), statistics.median(gaps)
 
 
 def rates() -> pd.DataFrame:

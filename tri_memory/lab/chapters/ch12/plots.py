@@ -9,27 +9,36 @@ from matplotlib.ticker import FuncFormatter
 
 from tri_memory.lab.chapters.ch12.hits import TTLS_S
 from tri_memory.lab.chapters.ch12.large import SPLIT, WHOLE
-from tri_memory.lab.chapters.ch12.speed import DEAD, GET, HIT, MISS, POSTGRES, break_even, medians
+from tri_memory.lab.chapters.ch12.speed import DEAD, DUE, GET, HIT, MISS, POSTGRES, break_even, medians
 from tri_memory.lab.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, row_of_axes
 
-LOOKS = {GET: (GREY, "v"), HIT: (BLUE, "o"), POSTGRES: (GREEN, "s"), MISS: (ORANGE, "D"), DEAD: (PURPLE, "^")}
+LOOKS = {
+    GET: (GREY, "v"),
+    HIT: (BLUE, "o"),
+    DUE: ("#222222", "P"),
+    POSTGRES: (GREEN, "s"),
+    MISS: (ORANGE, "D"),
+    DEAD: (PURPLE, "^"),
+}
 READS = {"at every turn": (BLUE, "o"), "three times a visit": (GREEN, "s"), "once a visit": (ORANGE, "D")}
 
 
 def cost(table: pd.DataFrame) -> Figure:
     """Left: each way by the number of records, rounds as small marks. Right: the mean of a read by the hit rate."""
-    figure, (left, right) = row_of_axes(2, 13.0, 4.6)
+    figure, (left, right) = row_of_axes(2, 13.0, 5.0)
     sizes = sorted(set(table.records))
     for i, (way, (colour, marker)) in enumerate(LOOKS.items()):
         own = table[table.way == way]
-        places = own.records.map(sizes.index) + (i - 2) * 0.12
+        places = own.records.map(sizes.index) + (i - 2.5) * 0.14
         left.plot(places, own.ms, marker, color=colour, alpha=0.4, markersize=5)
         its = own.groupby("records").ms.median()
-        left.plot([sizes.index(size) + (i - 2) * 0.12 for size in its.index], its, marker, color=colour, label=way)
+        left.plot([sizes.index(size) + (i - 2.5) * 0.14 for size in its.index], its, marker, color=colour, label=way)
     left.set(title="One read", xlabel="records of this user", ylabel="ms", yscale="log")
     left.yaxis.set_major_formatter(FuncFormatter(lambda ms, _: f"{ms:g}"))
     left.set_xticks(range(len(sizes)), [str(size) for size in sizes])
-    left.legend(ncols=1, loc="upper left", fontsize=11)
+    for place in range(1, len(sizes)):
+        left.axvline(place - 0.5, color="#DDDDDD", linewidth=1)
+    figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=len(LOOKS))
     for size, line in zip(sizes, ("-", "--", ":"), strict=False):
         ms = medians(table, size)
         right.plot([0, 100], [1, 1], color=GREEN, linewidth=1.6)
@@ -70,13 +79,14 @@ def large(jsonb: pd.DataFrame, redis: pd.DataFrame) -> Figure:
         _spread(one, own, colour, marker, way)
         two.plot(own["size"], own.wal, f"{marker}-", color=colour, label=way)
     one.set(title="Change one field", ylabel="ms")
-    two.set(title="What goes into Postgres' log", ylabel="bytes")
+    two.set(title="Postgres' write-ahead log", ylabel="bytes")
     for what, (colour, marker) in {"SET": (PURPLE, "^"), "GET": (BLUE, "o")}.items():
         _spread(three, redis[redis.what == what], colour, marker, what)
     three.set(title="A value in Redis", ylabel="ms")
     for ax, sizes in ((one, jsonb["size"]), (two, jsonb["size"]), (three, redis["size"])):
         ax.set(xscale="log", yscale="log", xlabel="size")
-        ax.set_xticks(sorted(set(sizes)), [_bytes(size) for size in sorted(set(sizes))], fontsize=10)
+        few = [size for size in sorted(set(sizes)) if size != 1_000_000 or ax is three]  # 2 MB stands next to it
+        ax.set_xticks(few, [_bytes(size) for size in few])
         ax.minorticks_off()
     three.legend(loc="upper left")
     figure.legend(*one.get_legend_handles_labels(), loc="outside lower center", ncols=2)

@@ -1,10 +1,10 @@
-"""What a read costs: a bare GET, a hit, Postgres itself, a miss that fills, and a hit that can't be had."""
+"""What a read costs: a bare GET, a hit, one that asks for the version, Postgres, a miss that fills, a dead cache."""
 
 from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -14,8 +14,12 @@ from tri_memory.entity.cache import CachedUserMemoryStore
 from tri_memory.entity.postgres import PostgresUserMemoryStore
 from tri_memory.lab.chapters.ch12 import place
 
-GET, HIT, POSTGRES, MISS, DEAD = "bare GET", "hit", "Postgres", "miss, and fill", "dead cache"
-WAYS = (GET, HIT, POSTGRES, MISS, DEAD)
+GET, HIT, DUE, POSTGRES = "bare GET", "hit", "hit, version due", "Postgres"
+MISS, DEAD = "miss, and fill", "dead cache"
+WAYS = (GET, HIT, DUE, POSTGRES, MISS, DEAD)
+NEVER = float("inf")  # a hit rate that there can't be
+
+Range = tuple[float, float]
 RECORDS = (1, 20, 200)
 ROUNDS, READS = 7, 15
 _CONTENT = {"status": "open", "device": "PUMP-17", "note": "说好退款，等仓库确认", "told": "Refund agreed, waiting."}
@@ -23,7 +27,7 @@ _CONTENT = {"status": "open", "device": "PUMP-17", "note": "说好退款，等�
 
 async def compare(url: str, records: PostgresUserMemoryStore, sizes: Sequence[int] = RECORDS) -> pd.DataFrame:
     """Milliseconds a read of all cases of a user: records, way, round, ms (the median of 15 reads). In each round every
-    way has its turn, so that a busy moment hits all of them."""
+    way has its turn, another one first each time, so that a busy moment hits all of them."""
     rows: list[tuple[int, str, int, float]] = []
     prefix = f"{place.prefix()}speed:"
     nobody = f"redis://127.0.0.1:{free_port()}"
@@ -37,12 +41,13 @@ async def compare(url: str, records: PostgresUserMemoryStore, sizes: Sequence[in
             for number in range(size):
                 await records.put(user, "case", f"BX-{2_000 + number}", _CONTENT)
             await store.find(user, memory_type="case", limit=size)
-            [key] = [key async for key in cache.scan_iter(f"{prefix}*:case:*", count=1_000)]
-            ways = _ways(user, size, key, cache, store, records, dead)
+            its = [key async for key in cache.scan_iter(f"{prefix}*", count=1_000)]
+            ways = _ways(user, size, its, cache, store, records, dead)
             for calls in ways.values():
                 await _ms(*calls, 3)
             for n in range(ROUNDS):
-                rows += [(size, way, n, await _ms(*calls, READS)) for way, calls in ways.items()]
+                names = [WAYS[(n + i) % len(WAYS)] for i in range(len(WAYS))]
+                rows += [(size, way, n, await _ms(*ways[way], READS)) for way in names]
             await store.forget(user)
     return pd.DataFrame(rows, columns=["records", "way", "round", "ms"])
 
@@ -51,24 +56,33 @@ Calls = tuple[Callable[[], Awaitable[Any]], Callable[[], Awaitable[Any]]]
 
 
 def _ways(
-    user: str, size: int, key: str, cache: Any, store: CachedUserMemoryStore, records: Any, dead: CachedUserMemoryStore
+    user: str,
+    size: int,
+    its: Sequence[str],
+    cache: Any,
+    store: CachedUserMemoryStore,
+    records: Any,
+    dead: CachedUserMemoryStore,
 ) -> dict[str, Calls]:
-    """Of each way what is timed, and what is done before it without being timed."""
+    """Of each way what is timed, and what is done before it without being timed. `its` are all keys of the user: a
+    miss finds none of them, as after their TTL."""
+    [entry], [version] = ([key for key in its if part in key] for part in (":case:", ":version"))
 
     async def nothing() -> None:
         return None
 
-    async def unlink() -> None:
-        await cache.unlink(key)
+    def gone(*keys: str) -> Callable[[], Awaitable[Any]]:
+        return lambda: cache.unlink(*keys)
 
     def find(where: Any) -> Callable[[], Awaitable[Any]]:
         return lambda: where.find(user, memory_type="case", limit=size)
 
     return {
-        GET: (lambda: cache.get(key), nothing),
+        GET: (lambda: cache.get(entry), nothing),
         HIT: (find(store), nothing),
+        DUE: (find(store), gone(version)),
         POSTGRES: (find(records), nothing),
-        MISS: (find(store), unlink),
+        MISS: (find(store), gone(*its)),
         DEAD: (find(dead), nothing),
     }
 
@@ -85,9 +99,9 @@ async def _ms(call: Callable[[], Awaitable[Any]], before: Callable[[], Awaitable
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
     """The median of the rounds by way and number of records, and the shortest and longest round."""
-    by = table.groupby(["way", "records"], sort=False).ms
+    by = table.groupby(["way", "records"]).ms
     text = by.median().map("{:.2f}".format) + " (" + by.min().map("{:.2f}".format) + "–" + by.max().map("{:.2f}".format)
-    return (text + ")").unstack("records").rename_axis(columns="records of the user, ms")
+    return (text + ")").unstack("records").reindex(WAYS).rename_axis(columns="records of the user, ms")
 
 
 def medians(table: pd.DataFrame, size: int) -> dict[str, float]:
@@ -95,13 +109,35 @@ def medians(table: pd.DataFrame, size: int) -> dict[str, float]:
     return {str(way): float(ms) for way, ms in table[table.records == size].groupby("way").ms.median().items()}
 
 
-def break_even(ms: dict[str, float]) -> float:
-    """The hit rate from which the cache is faster on average than Postgres alone; above 1 where it never is."""
+def break_even(ms: Mapping[str, float]) -> float:
+    """The hit rate from which the cache is faster on average than Postgres alone; infinite where it never is."""
     gain = ms[MISS] - ms[HIT]
-    return (ms[MISS] - ms[POSTGRES]) / gain if gain > 0 and ms[HIT] < ms[POSTGRES] else float("inf")
+    return max(0.0, (ms[MISS] - ms[POSTGRES]) / gain) if gain > 0 and ms[HIT] < ms[POSTGRES] else NEVER
 
 
-def needed(table: pd.DataFrame) -> dict[int, str]:
-    """By number of records, the hit rate from which the cache is faster on average."""
-    shares = {int(size): break_even(medians(table, size)) for size in sorted(set(table.records))}
-    return {size: "never faster" if share > 1 else f"{100 * max(0.0, share):.0f} %" for size, share in shares.items()}
+def needed(table: pd.DataFrame) -> dict[int, Range]:
+    """By number of records, per cent of the reads that have to hit: the least and the most that a round says."""
+    found: dict[int, Range] = {}
+    for size, its in table.groupby("records"):
+        shares = [
+            100 * break_even(row) for row in its.pivot(index="round", columns="way", values="ms").to_dict("records")
+        ]
+        found[int(str(size))] = min(shares), max(shares)
+    return found
+
+
+def said(its: Range) -> str:
+    """A range of percentages in words."""
+    low, high = ("never enough" if share == NEVER else f"{share:.0f} %" for share in its)
+    return low if low == high else f"{low} to {high}"
+
+
+def pays(need: Mapping[int, Range], there: Mapping[str, Range]) -> pd.DataFrame:
+    """How often is read, by number of records: whether enough reads hit. Undecided where the ranges overlap."""
+
+    def word(its: Range, least: Range) -> str:
+        return "faster" if its[0] > least[1] else "slower" if its[1] < least[0] else "undecided"
+
+    rows = {f"read {how}, {said(its)} hit": [word(its, least) for least in need.values()] for how, its in there.items()}
+    names = [f"{size} record{'s' * (size > 1)}, {said(least)} needed" for size, least in need.items()]
+    return pd.DataFrame.from_dict(rows, orient="index", columns=names)
