@@ -26,12 +26,20 @@ if TYPE_CHECKING:
     from tri_memory.engines.kind import Kind
 
 
+ENGINES = {
+    "SESSION_STORE": ("memory", "redis"),
+    "PREFERENCE_STORE": ("memory", "pg"),
+    "EPISODIC_STORE": ("memory", "pgvector"),
+    "USER_MEMORY_STORE": ("memory", "pg"),
+}
+
+
 def session_store_from_env(
     env: Mapping[str, str] | None = None, *, summarizer: Summarizer | None = None
 ) -> SessionStore:
     """The session store that `SESSION_STORE` names, with the policy of `policy_from_env`."""
     policy = policy_from_env(env)
-    if _choose("SESSION_STORE", ("memory", "redis"), env) == "redis":
+    if _choose("SESSION_STORE", env) == "redis":
         from tri_memory.engines.kind import REDIS
         from tri_memory.session.redis import RedisSessionStore
 
@@ -44,7 +52,7 @@ def session_store_from_env(
 
 def preference_store_from_env(env: Mapping[str, str] | None = None) -> PreferenceStore:
     """The preference store that `PREFERENCE_STORE` names; its table is created at the first call."""
-    if _choose("PREFERENCE_STORE", ("memory", "pg"), env) == "pg":
+    if _choose("PREFERENCE_STORE", env) == "pg":
         from tri_memory.engines.kind import POSTGRES
         from tri_memory.preference.postgres import PostgresPreferenceStore
 
@@ -58,7 +66,7 @@ def preference_store_from_env(env: Mapping[str, str] | None = None) -> Preferenc
 def episodic_store_from_env(env: Mapping[str, str] | None = None, *, dimensions: int = 512) -> EpisodicStore:
     """The episodic store that `EPISODIC_STORE` names; its table is created, for vectors of `dimensions` numbers, at the
     first call. In memory the first vector says how many."""
-    if _choose("EPISODIC_STORE", ("memory", "pgvector"), env) == "pgvector":
+    if _choose("EPISODIC_STORE", env) == "pgvector":
         from tri_memory.engines.kind import POSTGRES
         from tri_memory.episodic.pgvector import PgVectorEpisodicStore
 
@@ -71,7 +79,7 @@ def episodic_store_from_env(env: Mapping[str, str] | None = None, *, dimensions:
 
 def user_memory_store_from_env(env: Mapping[str, str] | None = None) -> UserMemoryStore:
     """The store of users' records that `USER_MEMORY_STORE` names; its tables are created at the first call."""
-    if _choose("USER_MEMORY_STORE", ("memory", "pg"), env) == "pg":
+    if _choose("USER_MEMORY_STORE", env) == "pg":
         from tri_memory.engines.kind import POSTGRES
         from tri_memory.entity.postgres import PostgresUserMemoryStore
 
@@ -91,12 +99,12 @@ def policy_from_env(env: Mapping[str, str] | None = None) -> CompressionPolicy:
     return TokenWatermark(tokens)
 
 
-def _choose(variable: str, engines: tuple[str, ...], env: Mapping[str, str] | None) -> str:
+def _choose(variable: str, env: Mapping[str, str] | None) -> str:
     value = (os.environ if env is None else env).get(variable) or ""
     name = value.strip().lower() or "memory"
-    if name in engines:
+    if name in ENGINES[variable]:
         return name
-    warnings.warn(f"{variable}={value!r} is not one of {', '.join(engines)}; using memory", stacklevel=3)
+    warnings.warn(f"{variable}={value!r} is not one of {', '.join(ENGINES[variable])}; using memory", stacklevel=3)
     return "memory"
 
 

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import unicodedata
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from tri_memory.agent.chat import Chat
 from tri_memory.agent.confirmation import is_clear_yes
+from tri_memory.agent.forget_request import asks_to_forget
 
 Read = Callable[[], str]  # the next line; EOFError at the end
 Write = Callable[[str], None]
 Forget = Callable[[], Awaitable[str]]  # everything of the user, in every store; what is to be said about it
 
-FORGET_ME = re.compile(
-    r"(?:please )?forget (?:me|(?:all|everything) about me)(?: please)?|(?:请)?(?:忘了|忘记|忘掉)我吧?", re.IGNORECASE
-)
 SURE = "Forget everything about you? This can't be undone. 要忘记关于你的一切吗？此事不能撤回。 [yes/no]"
 
 
@@ -66,7 +63,7 @@ class Repl:
     async def _answer(self, line: str) -> None:
         if not line:
             return
-        if FORGET_ME.fullmatch(line.rstrip(" .!。！")):
+        if asks_to_forget(line):
             await self._forget()
             return
         if not line.startswith("/"):

@@ -10,6 +10,7 @@ from tri_memory.commands.registry import STORES, pseudonyms_from_env, registry_f
 from tri_memory.contracts import require_text
 from tri_memory.engines.closing import Closing
 from tri_memory.factory import (
+    ENGINES,
     episodic_store_from_env,
     preference_store_from_env,
     session_store_from_env,
@@ -53,6 +54,12 @@ async def _answering(stack: AsyncExitStack) -> PostgresTombstones | None:
 
 
 async def _stores(stack: AsyncExitStack) -> Stores:
+    for variable, engines in ENGINES.items():
+        if (value := os.environ.get(variable, "")).strip().lower() not in ("", *engines):
+            raise ValueError(
+                f"{variable}={value!r} is not one of {', '.join(engines)}, so that store can't be opened, and nothing "
+                "was forgotten: correct it, or unset it where there is none"
+            )
     layers = {"SESSION_STORE": _sessions, "PREFERENCE_STORE": _preferences, "EPISODIC_STORE": _episodes}
     named = {variable: layer for variable, layer in layers.items() if _is_named(variable)}
     if not names_a_store():
@@ -98,9 +105,7 @@ async def _entered(stack: AsyncExitStack, store: Any) -> Any:
 
 async def _episodes(stack: AsyncExitStack) -> dict[str, Any]:
     """Whatever the size of the vectors that are there; where nothing was ever stored, no table is made."""
-    chosen = episodic_store_from_env()
-    if not isinstance(chosen, Closing):  # a name that isn't known, of which the factory has warned
-        return {}
+    episodic_store_from_env()  # which says what is missing
     from tri_memory.episodic.pgvector import PgVectorEpisodicStore
     from tri_memory.episodic.pgvector_archive import dimensions_of
 

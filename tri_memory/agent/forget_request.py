@@ -1,0 +1,50 @@
+"""Whether a sentence asks to be forgotten: all of it, in English or Chinese.
+
+The whole sentence has to be such a request, and whoever hears one asks before anything is deleted. What it does not do:
+understand a request in other words, or one for a part ("forget my address").
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_ABOUT_ME_EN = r"(?:about|on|of) me"
+_ALL_EN = (
+    r"me|all (?:of it )?about me|who i am"
+    rf"|(?:all|everything|anything|whatever|what)(?: (?:that )?you(?:'ve| have)?(?: ever)? "
+    rf"(?:know|have|remember|learned|learnt|store|stored|keep|kept|saved?))? {_ABOUT_ME_EN}"
+    r"|(?:all |any )?(?:of )?my (?:personal )?(?:data|information|info|memor(?:y|ies)|profile|records|details)"
+    r"|(?:all |any )?(?:the |your )?(?:data|information|info|memories|records) "
+    rf"(?:you (?:have|keep|store) )?{_ABOUT_ME_EN}"
+)
+_ASK_EN = (
+    r"(?:(?:please|now|ok|okay|hey|can you|could you|would you|will you|you should|you must|just"
+    r"|i(?:'d| would) like you to|i want you to|i need you to)[, ]+)*"
+)
+_END_EN = r"(?:[, ]+(?:please|now|right now|completely|entirely|forever|for good|thanks|thank you|at once))*"
+_ENGLISH = rf"{_ASK_EN}(?:forget|delete|erase|wipe|remove)(?: all)? (?:{_ALL_EN}){_END_EN}"
+
+_VERB_ZH = r"(?:忘了|忘记|忘掉|忘|删除|删掉|删了|删|清除|清空|抹掉|抹去)"
+_THINGS_ZH = r"(?:个人)?(?:信息|数据|资料|记录|记忆|内容|事情|事|档案)"
+_ALL_ZH = (
+    rf"(?:[你您](?:知道|记得|记住|保存|存)的?)?(?:关于|有关)我的?(?:一切|全部|所有|{_THINGS_ZH}|(?:所有|全部|一切)的?{_THINGS_ZH})"
+    rf"|我的?(?:一切|全部|所有)(?:的?{_THINGS_ZH})?|我的{_THINGS_ZH}|我"
+)
+_ASK_ZH = (  # 你忘了我 alone says that it happened
+    r"(?:(?:请|麻烦)[你您]?|[你您]?(?:能不能|能否|能|可以|可不可以)|帮我|帮忙|现在|我(?:想|要|希望)(?:让|要)?[你您])*"
+)
+_END_ZH = r"(?:掉|了|吧|吗|好吗|可以吗|谢谢|[，, ])*"
+_CHINESE = rf"{_ASK_ZH}(?:{_VERB_ZH}(?:{_ALL_ZH})|[把将](?:{_ALL_ZH})(?:都|全部|全|彻底|通通)*{_VERB_ZH}){_END_ZH}"
+
+_REQUEST = re.compile(rf"(?:{_ENGLISH}|{_CHINESE})")
+
+
+def asks_to_forget(text: str) -> bool:
+    """Whether `text` as a whole asks to forget everything about who says it.
+
+    >>> [asks_to_forget(text) for text in ("Can you forget me?", "请把我的信息都删掉", "forget my order", "别忘了我")]
+    [True, True, False, False]
+    """
+    plain = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
+    return _REQUEST.fullmatch(" ".join(plain.split()).rstrip(" .!?。~,")) is not None
