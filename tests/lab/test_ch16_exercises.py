@@ -28,6 +28,14 @@ def nearest_exactly(nearest):
     assert nearest([1, 0], [[1, 1]], 1) == [(0, 0.5**0.5)]
 
 
+def nearest_of_a_zero_row(nearest):
+    assert nearest([1, 0], [[1, 0], [0, 0]], 1)[0][0] == 0
+
+
+def nearest_takes_a_pair_for_a_row(nearest):
+    assert nearest([1, 0], ROWS, 2)[0] == 3
+
+
 def nearest_asserts_nothing(nearest):
     nearest([1, 0], ROWS, 2)
 
@@ -146,6 +154,15 @@ async def writer_that_wants_seven(make):
     assert len(await writer.history()) == 7
 
 
+async def writer_that_asserts_in_a_task(make):
+    async def one(turn):
+        await make(CoverageSummarizer(0)).append(turn)
+        assert turn.content == "never"
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(one(numbered_turns(1)[0]))
+
+
 def writer_without_await(make):
     return None
 
@@ -160,7 +177,9 @@ def test_exercise_16_1_is_proved():
             nearest_all_rows: "whatever k is",
             nearest_of_unit_rows: "a longer row gets a higher score",
             nearest_without_an_opposite: "an opposite row gets 1.0",
-            nearest_exactly: "A right version fails your test",
+            nearest_exactly: "fails on a right version",
+            nearest_takes_a_pair_for_a_row: "ROWS, 2)[0] == 3” fails on a right version",
+            nearest_of_a_zero_row: "no vector is zero",
             nearest_says_true: "Your test returns True",
         },
     )
@@ -178,7 +197,7 @@ def test_exercise_16_2_is_proved():
             clearing(["ann", "annie"]): "the sign between user and session",
             clearing(["ann", "annie", "ann:work"]): "a name is taken for a pattern",
             clearing(names[:-1]): "“Ann” and “ann” are one user",
-            clearing_an_unknown_user_raises: "A right version fails your test",
+            clearing_an_unknown_user_raises: '“raise AssertionError("nobody was cleared")”',
         },
     )
 
@@ -193,10 +212,15 @@ def test_exercise_16_3_is_proved():
             writer_by(every, gap_s=None): "two folds at once",
             writer_by(every, failing=False): "a placeholder stands for the old turns",
             writer_by(every, forgiving=True): "`append` raises and the conversation stops",
-            writer_that_wants_seven: "A right version fails your test",
+            writer_that_wants_seven: "“assert len(await writer.history()) == 7”",
+            writer_that_asserts_in_a_task: '“assert turn.content == "never"”',
             writer_without_await: "It should be a coroutine",
         },
     )
+
+
+def test_praise_says_what_a_test_was_run_on():
+    assert check("16-1", nearest_by_angle).message == ch16.PRAISE
 
 
 def test_a_test_that_never_ends_is_told_so(monkeypatch):

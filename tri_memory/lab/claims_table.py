@@ -96,11 +96,11 @@ def table(path: Path = TABLE) -> Card:
         return Card("No table yet", "<p>make run writes notebooks/claims.md</p>", "make run writes notebooks/claims.md")
     above = path.read_text(encoding="utf-8").splitlines()[2]
     cells = "".join(
-        f"<tr>{_cell(f'{r.id}: {CLAIMS[r.id]}')}{_cell(r.measured)}{_cell(r.verdict)}{_cell(r.notebook or '–')}</tr>"
+        f"<tr>{_cell(f'{r.id}: {CLAIMS[r.id]}')}{_cell(r.verdict)}{_cell(r.measured)}{_cell(r.notebook or '–')}</tr>"
         for r in rows
     )
     heads = "".join(
-        f"<th style='text-align:left'>{head}</th>" for head in ("claim", "measured here", "verdict", "notebook")
+        f"<th style='text-align:left'>{head}</th>" for head in ("claim", "verdict", "measured here", "notebook")
     )
     plain = "\n".join(f"{row.id} {row.verdict} ({row.notebook or '–'}): {row.measured}" for row in rows)
     return Card(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import random
+import traceback
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
@@ -16,6 +17,7 @@ from tri_memory.lab.exercises.ch16_quiz import QUESTIONS
 from tri_memory.lab.exercises.kit import Wrong, exercise, self_test
 
 LIMIT_S = 20  # for one version
+PRAISE = "It lets the right versions pass, and catches every broken one."
 
 # A broken version, and what is said of a test that passes it: the fault, then the input that would show it.
 NEAREST = (
@@ -99,6 +101,7 @@ WRITERS = (
     "A test for the nearest",
     dots=1,
     minutes=12,
+    praise=PRAISE,
     hints=(
         "Take rows of two numbers, whose cosines you know: the same direction, 45 degrees, the opposite.",
         "Call it with a k below the number of rows, and check the rows in order; then with all, and check the scores.",
@@ -106,10 +109,22 @@ WRITERS = (
     ),
 )
 def nearest_test(test: Callable[[Any], Any], rng: random.Random) -> None:
-    for right in (v.nearest_by_hand, v.nearest_in_float32):
-        _passes(partial(test, right), "scores may differ in the seventh digit")
+    _passes(partial(test, _without_zeros(v.nearest_by_hand)), "Each entry is a pair: (row number, cosine).")
+    seventh = "The other right version passes it; in this one scores differ from there in the seventh digit."
+    _passes(partial(test, v.nearest_in_float32), seventh)
     for broken, why in NEAREST:
         _catches(partial(test, broken), why)
+
+
+def _without_zeros(nearest: Callable[..., Any]) -> Callable[..., Any]:
+    def watched(query: Any, rows: Any, k: int) -> Any:
+        if not all(any(vector) for vector in (query, *rows)):
+            raise Wrong(
+                "Your test gives a vector of zeros, which has no direction. The promise says: no vector is zero."
+            )
+        return nearest(query, rows, k)
+
+    return watched
 
 
 @exercise(
@@ -117,6 +132,7 @@ def nearest_test(test: Callable[[Any], Any], rng: random.Random) -> None:
     "A test for clearing one user",
     dots=2,
     minutes=15,
+    praise=PRAISE,
     hints=(
         "Add two sessions each for several users, clear one of them, then compare everybody's sessions with before.",
         "The users are the test: “ann” with “annie”, with “ann:work”, with “Ann”; and names that are patterns.",
@@ -126,7 +142,7 @@ def nearest_test(test: Callable[[Any], Any], rng: random.Random) -> None:
 )
 def clear_test(test: Callable[[Any], Any], rng: random.Random) -> None:
     for right in (v.Nested, v.Quoted):
-        _passes(partial(test, right), "a session may be listed in any order; an unknown user has none")
+        _passes(partial(test, right), "Sessions may be listed in any order; an unknown user has none.")
     for broken, why in STORES:
         _catches(partial(test, broken), why)
 
@@ -136,6 +152,7 @@ def clear_test(test: Callable[[Any], Any], rng: random.Random) -> None:
     "A test for a writer",
     dots=3,
     minutes=20,
+    praise=PRAISE,
     hints=(
         "CoverageSummarizer(seconds) writes summaries and knows what they stand for: "
         ".stands_for(await writer.history()) is a set of contents, and every content that was sent should be in it.",
@@ -154,22 +171,26 @@ def writer_test(test: Callable[[Any], Awaitable[Any]], rng: random.Random) -> No
 
     with quiet_log():  # a store says in its log that a summariser failed
         for right in (v.Queued, v.Claimed):
-            _passes(partial(bounded, right), "a fold may come later, and a summary may take its time")
+            _passes(partial(bounded, right), "A fold may come later, and a summary may take its time.")
         for broken, why in WRITERS:
             _catches(partial(bounded, broken), why)
 
 
 def _passes(call: Callable[[], Any], allowed: str) -> None:
-    """A right version passes the test."""
+    """A right version passes the test; where it doesn't, the line that failed is named."""
     try:
         result = call()
-    except AssertionError as failed:
-        said = f" ({failed})" if str(failed) else ""
-        raise Wrong(
-            f"A right version fails your test{said}. It asks for more than was promised. Mind that {allowed}."
-        ) from None
     except TimeoutError:
         raise Wrong(f"Your test was still running after {LIMIT_S} s on a right version.") from None
+    except Exception as raised:
+        error: Exception = raised
+        while isinstance(error, ExceptionGroup):  # of a TaskGroup
+            error = error.exceptions[0]
+        if not isinstance(error, AssertionError):
+            raise error from None
+        said = f" ({error})" if str(error) else ""
+        line = traceback.extract_tb(error.__traceback__)[-1].line
+        raise Wrong(f"“{line}” fails on a right version{said}. {allowed}") from None
     if result is not None:
         raise Wrong(f"Your test returns {result!r}. A test says no by raising: assert …, and returns nothing.")
 

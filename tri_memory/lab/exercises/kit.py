@@ -40,6 +40,7 @@ class Exercise:
     minutes: int
     hints: tuple[str, str, str]
     checker: Checker
+    praise: str
 
 
 @dataclass(frozen=True)
@@ -89,12 +90,18 @@ _registry = _Registry()
 
 
 def exercise(
-    id: str, title: str, *, dots: int, minutes: int, hints: tuple[str, str, str]
+    id: str,
+    title: str,
+    *,
+    dots: int,
+    minutes: int,
+    hints: tuple[str, str, str],
+    praise: str = "Behaves as it should, on inputs drawn with two seeds.",
 ) -> Callable[[Checker], Checker]:
-    """Register the decorated checker as exercise `id` ("03-2")."""
+    """Register the decorated checker as exercise `id` ("03-2"). `praise` says what a right answer was held against."""
 
     def register(checker: Checker) -> Checker:
-        _registry.exercises[id] = Exercise(id, title, dots, minutes, hints, checker)
+        _registry.exercises[id] = Exercise(id, title, dots, minutes, hints, checker, praise)
         return checker
 
     return register
@@ -130,7 +137,7 @@ def _judged(task: Exercise, answer: Any) -> Verdict:
         return _nothing_yet(task)
     except Exception as error:
         return Verdict(task, False, f"Your code raised {type(error).__name__}: {error}")
-    return Verdict(task, True, "Behaves as it should, on inputs drawn with two seeds.")
+    return Verdict(task, True, task.praise)
 
 
 def hint(id: str, step: int | None = None) -> Card:

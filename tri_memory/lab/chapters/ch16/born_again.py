@@ -12,6 +12,7 @@ from tri_memory.lab import servers
 from tri_memory.lab.chapters.ch16.room import Exhibit, How, Outcome, kit, person, table
 
 AGAIN = 0.05  # the share of visits whose summary is written once more
+VISITS = 5  # of each of the kit's people
 
 
 async def remember(connection: Any, table: str, session: str, summary: str, at: Any) -> None:
@@ -65,6 +66,7 @@ EXHIBIT = Exhibit(
     notebook="08_recall_in_postgres",
     broken=(remember,),
     show=show,
+    set_by_hand=1 - (1 - AGAIN) ** VISITS,
     fault="`created_at = excluded.created_at`: whatever is written again is new. A visit of January becomes the"
     " latest one, never fades, and “what did we say last time?” gets the wrong answer.",
     ours="The conflict updates summary and vector, and leaves `created_at` alone. Every engine is tested for it.",

@@ -13,6 +13,7 @@ SAY = {
     "zh": ("我喜欢{}。", "我讨厌{}。", ("川菜", "早上的电话", "绿茶", "长邮件", "爵士乐", "羊毛")),
 }
 CHANGES = 0.15  # how likely a taste changes
+THINGS = 4
 
 
 def remember(memories: list[str], statement: str) -> None:
@@ -24,7 +25,7 @@ def remember(memories: list[str], statement: str) -> None:
 
 async def show(how: How, language: str, rng: random.Random) -> Outcome:
     love, hate, every = SAY[language]
-    things = rng.sample(every, 4)
+    things = rng.sample(every, THINGS)
     changed = [thing for thing in things if rng.random() < CHANGES]
     said = [love.format(thing) for thing in things] + [hate.format(thing) for thing in changed]
     memories: list[str] = []
@@ -50,6 +51,7 @@ EXHIBIT = Exhibit(
     notebook="06_remember_preferences",
     broken=(remember,),
     show=show,
+    set_by_hand=1 - (1 - CHANGES) ** THINGS,
     fault="“love Chinese food” and “hate Chinese food” are two different texts, so both are kept, and the "
     "prompt says both. The memory has no idea what a statement is about.",
     ours="A preference is a row for each user and key, and `extract` says what a statement is about: the newer"

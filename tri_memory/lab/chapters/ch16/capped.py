@@ -22,6 +22,11 @@ async def compact(turns: list[ChatTurn], model: Summarize) -> list[ChatTurn]:
     return [summary_turn(await model(fits)), *recent]
 
 
+def calls(outcome: Outcome) -> int:
+    """How often the model was called, as `show` says it."""
+    return int(outcome.came.split("calls of the model: ")[1].split(";")[0])
+
+
 async def show(how: How, language: str, rng: random.Random) -> Outcome:
     whole = list(dict.fromkeys(kit(language).turns_of(person(language, rng))))
     said = whole[: rng.randrange(12, len(whole))]

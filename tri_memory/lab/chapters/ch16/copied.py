@@ -32,7 +32,7 @@ async def show(how: How, language: str, rng: random.Random) -> Outcome:
     said = kit(language).turns_of(person(language, rng))
     said = said[: rng.randrange(5, 36)]
     url, session = servers.redis().url, f"{rng.getrandbits(64):x}"
-    store = RedisSessionStore.from_url(url, prefix=prefix(), policy=CountPolicy(MOST, MOST - 5))
+    store = RedisSessionStore.from_url(url, prefix=prefix(), policy=CountPolicy(MOST, MOST - 1))
     with redis.Redis.from_url(url, decode_responses=True, socket_timeout=5) as client:
         key = f"{prefix()}copy:{session}" if how == "broken" else f"{prefix()}{{{session}}}"
         history = History(client, key)

@@ -70,6 +70,8 @@ EXHIBIT = Exhibit(
     broken=(recall,),
     show=show,
     fault="`<=>` is a distance: 0 is the same direction. The order is right, so the list looks right. The "
-    "threshold is wrong way round: it keeps what is far, and would drop an exact match.",
-    ours="`Recollection.score` is the cosine on every engine, 1.0 for the exact match. No distance leaves a store.",
+    "threshold is the wrong way round: it keeps what is far, and would drop an exact match. In the report the order "
+    "was wrong as well, the farthest first.",
+    ours="`Recollection.score` is the cosine on every engine, 1.0 for the exact match. No distance leaves a store. "
+    "(Here ours runs in memory, which saves the museum a table.)",
 )

@@ -20,6 +20,7 @@ from tri_memory.privacy.tombstones import InMemoryTombstones
 
 Memory = dict[str, list[str]]
 SAVE_S = 0.008
+WITHIN = 8  # saves: how long after the beginning of one the request may come
 
 
 async def save(memory: Memory, user: str, turns: list[ChatTurn], model: Summarize) -> None:
@@ -34,7 +35,7 @@ async def forget(memory: Memory, user: str) -> bool:
 
 async def show(how: How, language: str, rng: random.Random) -> Outcome:
     visit = rng.choice(kit(language).sessions)
-    after_s = rng.uniform(0, 8 * SAVE_S)  # the request comes some time after the save began
+    after_s = rng.uniform(0, WITHIN * SAVE_S)  # the request comes some time after the save began
 
     async def model(turns: Sequence[ChatTurn]) -> str:
         await asyncio.sleep(SAVE_S)
@@ -85,4 +86,5 @@ EXHIBIT = Exhibit(
     "so. Then the summary is ready, and is stored.",
     ours="A registry of the forgotten: a write that began before the request is waited for, undone or refused.",
     waits=True,
+    set_by_hand=1 / WITHIN,
 )

@@ -21,6 +21,9 @@ VALUES = {
 }  # fmt: skip
 
 
+TOLD = 3  # values of seven, one of which closes the fence
+
+
 def system_text(preferences: Mapping[str, str]) -> str:
     """What stands above the conversation."""
     lines = [f"- {key}: {value}" for key, value in preferences.items()]
@@ -29,7 +32,7 @@ def system_text(preferences: Mapping[str, str]) -> str:
 
 
 async def show(how: How, language: str, rng: random.Random) -> Outcome:
-    told = dict(rng.sample(sorted(VALUES[language].items()), 3))
+    told = dict(rng.sample(sorted(VALUES[language].items()), TOLD))
     text = system_text(told) if how == "broken" else f"{SYSTEM}\n\n{preferences_text(told)}"
     escaped = outside(text.replace(SYSTEM, "")).strip()
     came = f"outside the fence: {short(escaped)}" if escaped else f"all {len(told)} inside the fence"
@@ -45,8 +48,9 @@ EXHIBIT = Exhibit(
     notebook="06_remember_preferences",
     broken=(system_text,),
     show=show,
+    set_by_hand=TOLD / len(VALUES["en"]),
     fault="A value may contain the tag that ends the fence. What follows it stands in the system text, with the"
-    " application's own authority.",
+    " application's own authority. The report is of memory text that is put into a prompt as it is; the tag is ours.",
     ours="Every < of a value is written &lt;, so that no text can open or close a tag; the system text says it"
     " is data.",
 )

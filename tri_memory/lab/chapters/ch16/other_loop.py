@@ -87,6 +87,7 @@ EXHIBIT = Exhibit(
     name="other loop",
     reference="redis-py#3351",
     kind="notebook",
+    set_by_hand=1 - UNUSED,
     title="A client of another event loop",
     unit="clicks that failed",
     notebook="05_sessions_in_redis",
@@ -94,6 +95,6 @@ EXHIBIT = Exhibit(
     show=show,
     fault="A connection belongs to the event loop it was opened on. The button's thread has a loop of its own, and"
     " the client brings along the connection of the cell's. Where no cell has used the client yet, it works, and"
-    " where one has, it may still work now and then.",
+    " where one has, it may still work now and then. (The report is of the client library, which is no memory system.)",
     ours="`from_url` keeps a client for each loop, and `blocking(store)` gives a button plain calls.",
 )

@@ -1,4 +1,4 @@
-"""The panel: one input through all fifteen rooms, and what went wrong in each, broken and ours."""
+"""The panel: one draw in each of the fifteen rooms, and what went wrong there, broken and ours."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Tour:
 
 
 def tour(exhibit: str, language: str, seed: int) -> Tour:
-    """The panel's model: the input number `seed` of that language ("English", "Chinese") in all rooms."""
+    """The panel's model: draw `seed` of that language ("English", "Chinese"), in each room from its own inputs."""
     short = next((key for key, name in LANGUAGES.items() if name == language), language)
     visits = tuple(run(visit(name, short, seed)) for name in EXHIBITS)
     return Tour(visits, next(one for one in visits if one.exhibit.name == exhibit))
@@ -38,13 +38,13 @@ def say(shown: Tour) -> str:
     return (
         f"{its.title} [{its.reference}]. Broken: {here.broken.counted(its.unit)}; {here.broken.came}. "
         f"Ours: {here.ours.counted(its.unit)}; {here.ours.came}. "
-        f"This input fails in {failed} of {len(shown.visits)} rooms."
+        f"Draw {shown.at.seed}, another input in each room, goes wrong in {failed} of {len(shown.visits)} rooms."
     )
 
 
 def draw(shown: Tour) -> Figure:
     """A grid: rooms down, the two versions across, and what went wrong in each."""
-    figure, ax = axes(10.6, 6.2, title="What went wrong on this input")
+    figure, ax = axes(10.6, 6.2, title=f"What went wrong with draw {shown.at.seed} of each room")
     for row, one in enumerate(shown.visits):
         for column, how in enumerate(_COLUMNS):
             outcome = getattr(one, how)
@@ -70,6 +70,6 @@ def museum_panel() -> Panel:
     controls: list[Control] = [
         Choice("exhibit", list(EXHIBITS), label="exhibit"),
         Choice("language", list(LANGUAGES.values()), label="language"),
-        Slider("seed", 0, INPUTS - 1, 0, label="input number"),
+        Slider("seed", 0, INPUTS - 1, 0, label="draw number"),
     ]
     return panel(tour, draw, say, controls, title="A tour of the museum")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import random
+import re
+import sys
 import textwrap
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -38,7 +40,8 @@ class Exhibit:
     """One room. `show` draws an input in a language from a generator, so that both versions get the same.
 
     `unit` says what `lost` counts; `fault` and `ours` are read after the reader has looked; `notebook` teaches the
-    idea. Where `waits`, a visit mostly sleeps, so that several can be made side by side.
+    idea. Where `waits`, a visit mostly sleeps, so that several can be made side by side. `set_by_hand` is the share of
+    inputs that go wrong by a constant of the room's file; None where the kit's conversations or the machine decide.
     """
 
     name: str
@@ -52,11 +55,16 @@ class Exhibit:
     fault: str
     ours: str
     waits: bool = False
+    set_by_hand: float | None = None
 
     @property
     def source(self) -> str:
-        """The broken version, as it stands in its file."""
-        return "\n\n".join(textwrap.dedent(inspect.getsource(part)).strip() for part in self.broken)
+        """The broken version, as it stands in its file, below the numbers that it uses."""
+        code = "\n\n".join(textwrap.dedent(inspect.getsource(part)).strip() for part in self.broken)
+        known = vars(sys.modules[self.broken[0].__module__])
+        used = dict.fromkeys(name for name in re.findall(r"\b[A-Z][A-Z_]+\b", code) if name in known)
+        numbers = [f"{name} = {known[name]}" for name in used if isinstance(known[name], int | float)]
+        return "\n".join([*numbers, code])
 
 
 @cache

@@ -46,7 +46,7 @@ async def show(how: How, language: str, rng: random.Random) -> Outcome:
 
 EXHIBIT = Exhibit(
     name="twice folded",
-    reference="nugget/thane-ai-agent#1170",
+    reference="nugget/thane-ai-agent#1168",
     kind="session",
     title="A limit that two reach at once",
     unit="turns lost",
