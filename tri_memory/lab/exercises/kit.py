@@ -21,6 +21,7 @@ from tri_memory.lab.reveal_switch import switched_off_by
 from tri_memory.lab.sources import solution_of
 
 SEEDS = (20260105, 42)
+PRAISE = "Behaves as it should, on inputs drawn with two seeds."
 RIGHT, NOT_YET = "#00795A", "#D55E00"
 
 Checker = Callable[[Any, random.Random], None]
@@ -90,13 +91,7 @@ _registry = _Registry()
 
 
 def exercise(
-    id: str,
-    title: str,
-    *,
-    dots: int,
-    minutes: int,
-    hints: tuple[str, str, str],
-    praise: str = "Behaves as it should, on inputs drawn with two seeds.",
+    id: str, title: str, *, dots: int, minutes: int, hints: tuple[str, str, str], praise: str = PRAISE
 ) -> Callable[[Checker], Checker]:
     """Register the decorated checker as exercise `id` ("03-2"). `praise` says what a right answer was held against."""
 
