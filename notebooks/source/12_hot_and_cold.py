@@ -29,8 +29,7 @@ from tri_memory.lab.plots import picture
 # ## See it fail
 #
 # `servers.redis()` and `servers.postgres()` are `engines.redis()` and `engines.postgres()`, started once for this kernel.
-# The book below is the table of notebook 11 with one record a user: the phone number. (`compose.yaml` starts the same two
-# for those who want them to outlive the kernel.)
+# The book below is the table of notebook 11 with one record a user: the phone number.
 
 # %%
 hot, cold = servers.redis(), servers.postgres()
@@ -94,8 +93,7 @@ for name, user in (("ann", ann), ("林", lin)):
     )
 
 # %% [markdown]
-# - The number stands there like any other. The date before it is the day this cell ran, put there by the lesson's helper, and
-#   Redis keeps none. No model can know better.
+# - The number looks like any other. (The date is the lesson's helper's: today's.) No model can know better.
 # - Nobody was slow or careless. A garbage collection between two lines of `read` is enough.
 
 # %% [markdown]
@@ -103,9 +101,8 @@ for name, user in (("ann", ann), ("林", lin)):
 #
 # Notebook 02 listed all orders in which two writers can step. Here the steps are calls to Redis and Postgres. Four ways to
 # write with the read-through above, and the kit's `CachedUserMemoryStore`. Each order is played on the two servers, and
-# afterwards somebody reads: is it what Postgres has? *4 of 8* means: there are 8 orders, and after 4 of them it is not. The
-# more calls a way makes, the more orders there are: a reader who finds something in Redis is done after one call, and the
-# kit makes more calls than the naive ways.
+# afterwards somebody reads: is it what Postgres has? *4 of 8*: after 4 of the 8 orders it is not. More calls, as the kit makes,
+# have more orders; a reader who hits is done after one.
 
 # %%
 await ways.table(redis, records)
@@ -114,9 +111,8 @@ await ways.table(redis, records)
 # - *Set first*: Redis knows the number before it is true. If Postgres then refuses, it never becomes true, and is served.
 # - *Delete first*: between the two steps a reader finds nothing, asks Postgres, and puts the old number back.
 # - *Postgres first* leaves one order: the late fill of the opening.
-# - *Set*, before or after, has a second weakness. Two writers can cross: the one who is later in Postgres is the earlier in
-#   Redis.
-# - So none of the naive ways is right in every order. A shorter TTL only makes the lie shorter.
+# - *Set* has a second weakness: two writers can cross, and end in one order in Postgres and in the other in Redis.
+# - So none of the naive ways is always right. A shorter TTL only makes the lie shorter.
 #
 # ### What cures it
 #
@@ -160,9 +156,8 @@ await store.close()
 panel.timeline_panel()
 
 # %% [markdown]
-# - With *Postgres, then delete*, begin the reader at 1.8 s or later. It asks Postgres 0.2 s after, when the new number is
-#   there, and its fill does no harm at any time.
-# - Begin it at 1.2 s again and hold the fill up for 1.5 s or less. It comes before the deletion at 3 s, and goes with it.
+# - With *Postgres, then delete*, begin the reader at 1.8 s or later. It reads the new number, and its fill does no harm.
+# - Begin it at 1.2 s again and hold the fill up for at most 1.5 s. It comes before the deletion, and goes with it.
 # - *Delete in Redis, then Postgres*: a reader that begins up to 2.7 s gets the old number, and harm is the rule.
 # - The TTL only says how long. The last choice, the kit's, says 0 s wherever the sliders are.
 
@@ -192,8 +187,8 @@ for what, one in (("through the store", through), ("past the store", past)):
 #
 # A spare Redis is killed with `kill -9`, everybody's number changes meanwhile, and it comes back with what was on its disk.
 # The naive way gets a `suppress` around each call to Redis, so that it goes on at all. The kit's store is tried with its
-# default, `check_s=60`, and with 0.5. One process writes and another one reads. When Redis is back, the reader waits for
-# half a second, so that it asks Redis again, and the writer does nothing.
+# default, `check_s=60`, and with 0.5; one process writes, another one reads. Redis has been back for half a second when it is
+# read again.
 
 # %%
 spare = place.spare()
@@ -203,17 +198,12 @@ print(place.NO_SPARE if outage is None else f"{len(warnings)} warnings in the lo
 outage
 
 # %% [markdown]
-# - No write is lost in any row. Postgres has all of them.
+# - No write is lost in any row.
 # - *Killed*: the longest read waited for its limit, 0.25 s. After a failure the store doesn't ask Redis for a while
-#   (`pause_s`), so the other reads cost what Postgres costs. A store warns when a call fails, and after each pause in which
-#   Redis stayed away. So each writer and each reader is heard at least once.
-# - *Back again*: Redis serves what it had before, and no deletion ever reached it. The naive way serves that for the rest of
-#   its TTL (a minute here, an hour in the opening).
-# - The kit serves it too, for up to `check_s` after the version was last asked for: a minute by default. With 0.5 s that was
-#   over before the first read. It ends earlier where the writer itself reads or writes again: it owes Redis the deletions,
-#   and makes up for them.
-# - *Redis is there*: the kit's first read of a user is slower than the naive one. After a write it asks Postgres twice, for
-#   the version and for the records, and Redis in between. The second read is a hit, if the version isn't due again.
+#   (`pause_s`), so the other reads cost what Postgres costs. Each process' store warns when a call fails: the lines above.
+# - *Back again*: Redis has what it had before, and no deletion ever reached it. The naive way serves that for its whole TTL.
+#   By default the kit serves it too, for up to a minute, until the version is asked for again. With 0.5 s that was due.
+# - *Redis is there*: after a write the kit's first read is the slower one. It asks Postgres for the version as well.
 
 # %% [markdown]
 # ## The last three turns
@@ -232,24 +222,23 @@ for whose, context in (await short.taken_up(hot.url, turns, ttl_s=0.5)).items():
     print(f"{whose}:\n{context}\n")
 
 # %% [markdown]
-# - It is a digest and no summary: the last three turns, a line each. No model was asked.
+# - A digest, a line a turn. No model was asked.
 
 # %% [markdown]
 # ## Measure
 #
 # All cases of a user, read in six ways: a bare `GET` of the entry's bytes, a hit, a hit that has to ask for the version
-# again, Postgres without a cache, a miss, and the cache while Redis is dead. In a miss no key of the user is left, as after
-# the TTL. Seven rounds, each of 15 reads of every way, and each begins with another way. Small marks are rounds.
+# again, Postgres without a cache, a miss (no key of the user is left), and the cache while Redis is dead. Seven rounds of 15
+# reads each, in which the ways take turns. Small marks are rounds.
 
 # %%
 with dead.heard():
     measured = await speed.compare(hot.url, records)
 picture(
     plots.cost(measured),
-    alt="Left: milliseconds of a read by way and number of records, on a log scale. A hit lies "
-    "under Postgres; a hit whose version is due and a miss lie above a plain hit, the miss "
-    "highest. The dead cache lies with Postgres. Right: the mean of a read falls in a line "
-    "with the hit rate and crosses Postgres alone late, earliest with 200 records.",
+    alt="Left: milliseconds of a read by records, log scale. A hit lies under Postgres and the "
+    "dead cache, a hit with the version due mostly above, a miss highest. Right: the mean of a "
+    "read falls with the hit rate and crosses Postgres alone late.",
 )
 
 # %%
@@ -258,14 +247,11 @@ speed.summary(measured)
 # %% [markdown]
 # - A hit is a bare `GET` and the making of records out of JSON. With many records that is most of it.
 # - A miss pays for everything: Redis, the version, Postgres, and the fill.
-# - A hit whose version is due (once in `check_s`, a minute) pays for the version: a question to Postgres, and Redis before
-#   and after it.
-# - The dead cache costs what Postgres costs. It was given up in the first call and is not asked again for ten minutes
-#   (`pause_s=600` here, 5 s by default).
+# - A hit whose version is due, once a minute, pays for that question to Postgres.
+# - The dead cache costs what Postgres costs. It is not asked again for ten minutes (`pause_s=600` here, 5 s by default).
 #
 # So all depends on how many reads hit. The people of the kit, read at every turn of theirs, three times a visit, or once; a
-# turn that names an entity is a write. (The visits are the kit's. The pauses between turns are drawn, 40 s on average, with
-# three seeds.)
+# turn that names an entity is a write. (Pauses between turns are drawn, 40 s on average, with three seeds.)
 
 # %%
 rates = hits.rates()
@@ -275,18 +261,16 @@ print(
 )
 picture(
     plots.hit_rates(rates),
-    alt="Two pictures, with writes that end entries and without: reads that hit against the TTL. "
-    "Read at every turn or three times a visit the rate climbs until ten minutes and is flat "
-    "up to a day. Read once a visit nothing hits up to a day, and few at thirty days.",
+    alt="Reads that hit against the TTL, with and without writes: with several reads a visit "
+    "the rate climbs until ten minutes and is flat to a day; with one, nothing hits.",
 )
 
 # %% [markdown]
-# - Within a visit reads repeat, and ten minutes of TTL catch them all. Hours and a day catch nothing more: the next visit is
-#   further away (the line above the picture).
-# - With one read a visit, no read hits with a TTL of up to a day. There the cache makes every read slower.
+# - Within a visit reads repeat, and ten minutes of TTL catch them all. A day catches no more: the next visit is further away.
+# - With one read a visit, no read hits with a TTL of up to a day.
 #
-# How many per cent of the reads have to hit, and how many do? Each range is of the rounds above, or of the languages and
-# seeds. Where two ranges overlap, nothing is decided.
+# What share of the reads has to hit (over the rounds, without the highest and lowest), and what share does (over languages
+# and seeds)? Where the ranges overlap, it is undecided.
 
 # %%
 speed.pays(speed.needed(measured), hits.highest(rates))
@@ -294,15 +278,15 @@ speed.pays(speed.needed(measured), hits.highest(rates))
 # %% [markdown]
 # **Where the winner stops winning.** Where the table says *slower*, the cache made reading slower on average. With few
 # records a user and a Postgres on the same machine a hit saves a part of a millisecond, and a miss costs several times the
-# saving. Every hit counts as the quick kind here; those whose version is due raise what is needed. 200 records are the most
-# that an entry takes (`MOST_RECORDS`): who has 201 is served by Postgres each time. A cache may pay where Postgres is far
-# away or busy. Neither was measured here.
+# saving; a hit whose version is due, which isn't counted here, raises what is needed. 200 records are the most that an entry
+# takes (`MOST_RECORDS`): who has 201 is served by Postgres. A cache may pay where Postgres is far away or busy. Neither was
+# measured here.
 
 # %% [markdown]
 # ### Large values
 #
 # "Updating one field of a large JSONB is slow." A user's fields as one document, and as a row for each. One field changes,
-# sixty times in a small document and nine times in one above 100 kB, and the two ways take turns. The **write-ahead log** is
+# many times, and the ways take turns. The **write-ahead log** is
 # what Postgres writes for a change before anything else, and what a replica has to be sent. Beside it, large values in Redis.
 
 # %%
@@ -310,9 +294,8 @@ jsonb = large.jsonb(cold.url)
 in_redis = large.in_redis(hot.url)
 picture(
     plots.large(jsonb, in_redis),
-    alt="Three pictures by size, on log scales. A change in one document grows with its size, in "
-    "milliseconds and in bytes of write-ahead log; a row stays flat in both. A value in Redis "
-    "takes about as long at 1 kB as at 10 kB, and grows after 100 kB.",
+    alt="By size, log scales: a change in one document grows with it, in milliseconds and "
+    "bytes of write-ahead log; a row stays flat. A value in Redis grows above 100 kB.",
 )
 
 # %%
@@ -321,8 +304,8 @@ claim("C15", measured=large.sentence(jsonb), verdict=large.verdict(jsonb))
 # %% [markdown]
 # - Postgres has no way to change a part of a value. It writes a new row, and all of the document with it.
 # - Compare the two ends of that sentence. A document is fine as long as it is small, or is read whole and seldom changed.
-# - A value of 1 MB in Redis takes several times as long as one of 10 kB, and Redis serves one request at a time, so that
-#   everybody waits for it. The store keeps no entry above 200 kB (`LARGEST_ENTRY`). That limit is a rule of thumb.
+# - A value of 1 MB in Redis takes several times as long as one of 10 kB, and holds up everybody: Redis serves one at a time.
+#   The store keeps no entry above 200 kB (`LARGEST_ENTRY`), a rule of thumb.
 
 # %% [markdown]
 # ## When to move up
@@ -344,12 +327,12 @@ for day in (
 
 # %% [markdown]
 # - L1 is one process's memory, L2 Redis and Postgres, L3 exists on paper only, and says so.
-# - The limits (15 %, 5 times, 8 turns) are rules of thumb that come with the kit. Nobody measured them here.
+# - The limits are the kit's rules of thumb, not measured here.
 
 # %% [markdown]
 # ## Who may ask
 #
-# A cache is quick for everybody, also for those who ask for somebody else. A **memory token** says whose records a request
+# A **memory token** says whose records a request
 # may touch. It is signed (a JSON Web Token, HS256) and good for an hour. A small application, on a free port of this machine:
 
 # %%
@@ -386,29 +369,25 @@ print("Without the key:", door.written_in(tokens.issue("ann")))
 # - A token that is *copied* and used within its hour gets a 200. Nothing here notices. So it lives for an hour, travels
 #   over TLS and stays out of logs.
 #
-# "A token middleware costs 12 ms." Each round sends 100 requests with and without it, through the application without a
-# socket, so that nothing else is timed:
+# "A token middleware costs 12 ms." Each round sends 100 requests with and without it, through no socket:
 
 # %%
 took = await door.cost()
 claim("C10", measured=door.sentence(took), verdict=door.verdict(took))
 
 # %% [markdown]
-# - The middleware takes about twice what the bare application takes, which does nothing. The hash is a small part of that.
-#   The rest unpacks the token and checks what it says.
-# - Where a middleware costs milliseconds, it asks somebody: a database, or the service that issued the token.
+# - The middleware takes about twice the bare application. The hash is a small part of that. Where a middleware costs milliseconds, it asks somebody: a database, or the service that issued the token.
 
 # %% [markdown]
 # ## Exercises
 #
-# Fill the stub, run the check, take a hint when you need one. `cache` is a Redis client (`get`, `set`, `delete` and all the
+# `cache` is a Redis client (`get`, `set`, `delete` and all the
 # rest, text instead of bytes). `book` has `read(user)`, `write(user, number)` and `version(user)`, which is another number
 # after each write. The check plays your class in every order, two processes at once, on each server there is. After a
 # write returned, no read may give a number from before. And a second read must not call `book.read`.
 #
-# `book.version` asks Postgres too. With one small record that takes about as long as reading it, so that a cache which asks
-# for the version at each read saves nothing. It is right, and that is what is asked for here. The kit's mark is there to
-# save the question: it needs the version once a minute.
+# `book.version` asks Postgres too. With small records, asking for it at each read saves nothing; here only being right
+# counts. The kit has its mark for that: it asks once a minute.
 
 # %%
 about("12-1")
@@ -452,9 +431,8 @@ check("12-1", Phones)
 
 # %% [markdown]
 # Now Redis may be down, silent, cut off and come back. Begin with your class of 12-1. While Redis is away every call has to
-# be right, and done within three seconds. What Postgres refuses must still come out as an error. A class may leave Redis
-# alone for a while after a failure, but a second after Redis is back it has to use it again. And unlike the kit's default it
-# may serve nothing old at that moment.
+# be right, and done within three seconds. What Postgres refuses must still come out as an error. A second after Redis is back
+# it has to be used again, and (unlike with the kit's default) nothing old may be served.
 
 # %%
 about("12-2")
@@ -510,8 +488,7 @@ check("12-2", SurePhones)
 
 # %% [markdown]
 # The last one is the door, with PyJWT (`import jwt`): 200 for the user's own good token, 403 for a good one of another user,
-# 401 for everything else. A token without an expiry or a user is not good, and only HS256 is taken: whoever sends a token
-# doesn't choose how it is checked.
+# 401 for everything else. A token without an expiry or a user is not good, and only HS256 is taken.
 
 # %%
 about("12-3")
@@ -560,7 +537,7 @@ quiz("12")
 # - Of five ways to write, in every order of events, one serves nothing old: a version in the key (12-1), and a mark while a
 #   write is under way, which saves asking for the version each time.
 # - A dead cache costs one wait of 0.25 s, then what Postgres costs. A cache that comes back lies until somebody asks for the
-#   version: at each read in 12-2, after up to a minute in the kit, and not before the TTL is over in the naive way.
+#   version: at each read in 12-2, within a minute in the kit, never in the naive way.
 # - A hit wins little over a Postgres next door, and a miss costs more. What decides is how many reads hit.
 # - A large document is written whole for each field. Rows are not.
 # - A token says who asks, for a fraction of a millisecond. It doesn't say who holds it (12-3).
