@@ -49,6 +49,20 @@ async def test_a_case_is_found_again_in_another_conversation_and_by_nobody_else(
     assert await chat(layers, records, "bob").say("What was order BX-2207?") == NOT_FOUND["en"]
 
 
+@pytest.mark.parametrize("days", [9, 4_000])
+async def test_a_number_that_is_named_finds_its_record_at_any_age_and_the_newest_first(layers, records, days):
+    await chat(layers, records).say("RT-66331 is a return of green gloves.")
+    layers.clock.advance(days=1)
+    await chat(layers, records).say("Order BX-2207 is a kettle.")
+    layers.clock.advance(days=days)
+
+    later = chat(layers, records)
+    await later.say("What about RT-66331 and BX-2207?")
+    assert [fact.title for fact in later.last_known.facts] == ["case BX-2207", "case RT-66331"]
+    await later.say("What about RT-66332?")
+    assert later.last_known.facts == []
+
+
 async def test_a_device_and_a_case_in_chinese(layers, records):
     await chat(layers, records).say("工单MT-3359是换滤网。设备 PUMP-17 漏水。")
     assert await said(records) == {

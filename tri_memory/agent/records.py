@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 from tri_memory.agent.echoes import without_fences
 from tri_memory.agent.prompt import Fact
@@ -23,6 +24,7 @@ LONGEST_TEXT = 20_000  # characters that are read of one turn
 LONGEST_SENTENCE = 300  # characters; a longer one is an essay or a paste
 MOST_SENTENCES = 5  # of a record, the newest
 MOST_LISTED = 20
+AT_ANY_AGE = timedelta.max.days  # a number was named: what it finds needn't be of the last days
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +47,12 @@ class Records:
                     await self._add(self.store, named.kind, named.value, sentence, session)
 
     async def about(self, question: str, window: Sequence[ChatTurn]) -> list[Fact]:
-        """The records that the question names, without what the window says anyhow."""
+        """The records that the question names, newest first, however old, without what the window says anyhow."""
         if self.store is None:
             return []
-        found = await structured_recall(question, user_id=self.user_id, memories=self.store, clock=self.clock)
+        found = await structured_recall(
+            question, user_id=self.user_id, memories=self.store, clock=self.clock, days=AT_ANY_AGE
+        )
         shown = "\n".join(turn.content for turn in window)
         return [fact for one in found.memories if (fact := _fact(one, shown)).text]
 
