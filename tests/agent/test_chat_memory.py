@@ -12,6 +12,7 @@ from tri_memory.agent.prompt import SYSTEM, Fact
 from tri_memory.agent.view import memory_view
 from tri_memory.contracts import ChatTurn, EpisodicRecord
 from tri_memory.embedding import HashingEmbedder
+from tri_memory.entity.memory import InMemoryUserMemoryStore
 from tri_memory.episodic.memory import InMemoryEpisodicStore
 from tri_memory.recall.calibration import Threshold
 from tri_memory.recall.gate import Gate
@@ -324,6 +325,39 @@ async def test_what_the_user_says_is_archived_even_where_memory_has_it_too(layer
     await chat.say(VISITS["s1"])
 
     assert (await chat.end()).summary == VISITS["s1"]
+
+
+@pytest.mark.parametrize(
+    ("remembered", "other"), [("I wear size 42.", "I wear size 43."), ("我穿42码。", "我穿43码。")]
+)
+async def test_a_preference_that_is_changed_back_is_news_in_the_words_of_an_old_episode(layers, remembered, other):
+    vector = HashingEmbedder().encode([remembered])[0]
+    await layers.episodes.remember(EpisodicRecord("ann", "s1", remembered, vector, MARCH))
+    chat = layers.chat(model=Model("ok", "ok", "ok"))
+    for text in ("Hello, 42 or 43?", other, remembered):
+        await chat.say(text)
+
+    assert (await chat.end()).summary == f"Hello, 42 or 43? {other} {remembered}"
+
+
+async def test_what_the_user_said_first_is_their_own_when_a_record_repeats_it_in_a_session_that_goes_on(layers):
+    records = InMemoryUserMemoryStore(clock=layers.clock)
+    said, given = "Order BX-2207 is a kettle.", {"user_memory": records, "window": 1}
+    await layers.chat(session="long", model=Model("ok"), **given).say(said)
+    again = layers.chat(session="long", model=Model("ok", "ok"), **given)
+    await again.say("What was BX-2207?")
+    assert said in again.last_prompt[0]["content"]
+    await again.say("Thanks.")
+
+    assert (await again.end()).summary == f"{said} What was BX-2207? Thanks."
+
+
+@pytest.mark.parametrize("text", ["A tag <memory is open.", "Why <memory>this</memory>?"])
+async def test_a_tag_that_no_prompt_writes_is_the_users_own(layers, text):
+    chat = layers.chat(model=Model("ok"))
+    await chat.say(text)
+
+    assert (await chat.end()).summary == text
 
 
 async def test_being_in_a_prompt_and_in_an_answer_is_no_use_that_keeps_a_memory_alive(layers):

@@ -107,28 +107,64 @@ async def test_input_39_of_love_and_then_hate_the_newer_is_the_one_current_value
     assert [section.text.count("\n- ") for section in talk.last_sections if section.name == "preferences"] == [1]
 
 
-async def test_input_40_memory_that_comes_back_as_conversation_stores_nothing_new(layers):
-    await layers.episodes.remember(episode("ann", "ann/s0", "Ann returned the kettle to Leeds."))
+@pytest.mark.parametrize("fenced", [True, False], ids=["fenced", "bare"])
+@pytest.mark.parametrize(
+    ("remembered", "record", "asked", "news", "gone"),
+    [
+        (
+            "Ann returned the kettle to Leeds.",
+            "Order BX-2207 is a kettle.",
+            "Where is the kettle of BX-2207?",
+            "The lid is blue.",
+            ("Leeds", "is a kettle"),
+        ),
+        (
+            "小安把水壶退到了杭州。",
+            "订单BX-2207是水壶。",
+            "订单BX-2207的水壶在哪？",
+            "盖子是蓝的。",
+            ("杭州", "是水壶"),
+        ),
+    ],
+    ids=["en", "zh"],
+)
+async def test_input_40_memory_that_comes_back_as_conversation_stores_nothing_new(
+    layers, remembered, record, asked, news, gone, fenced
+):
+    await layers.episodes.remember(episode("ann", "ann/s0", remembered))
     await layers.preferences.set("ann", "size", "42")
-    await layers.user_memory.put("ann", "case", "BX-2207", {"said": ["Order BX-2207 is a kettle."]})
+    await layers.user_memory.put("ann", "case", "BX-2207", {"said": [record]})
     version = await layers.user_memory.version("ann")
 
     async def parrot(prompt):
         return prompt[0]["content"]
 
     talk = chat(layers, "ann", "s1", model=parrot)
-    await talk.say("Where is the kettle of BX-2207?")
-    for section in talk.last_sections:
-        if section.name in ("preferences", "episodes", "facts"):
-            await talk.say(section.text)
+    await talk.say(asked)
+    put_in = [part.text for part in talk.last_sections if part.name in ("preferences", "episodes", "facts")]
+    assert len(put_in) == 3
+    for text in put_in:
+        await talk.say(text if fenced else f"{remembered}\n- size: 42")
+    await talk.say(f"{put_in[1] if fenced else remembered} {news}")  # what the user adds beside it stays
     archived = await talk.end()
 
     assert await layers.preferences.all("ann") == {"size": "42"}
     assert await layers.user_memory.version("ann") == version
-    assert archived is not None
+    assert all(text in archived.summary for text in (asked, news))
+    assert not any(text in archived.summary for text in ("<memory", "</memory", "size: 42", *gone)), archived.summary
     assert "<memory" not in "".join(turn.content for turn in await talk.history() if turn.role == "assistant")
-    assistants = [turn for turn in await talk.history() if turn.role == "assistant"]
-    assert "Leeds" not in what_was_said(assistants)
+
+
+async def test_input_40_a_session_of_nothing_but_memory_leaves_no_episode(layers):
+    await layers.episodes.remember(episode("ann", "ann/s0", "Ann returned the kettle to Leeds."))
+    before = chat(layers, "ann", "s1", model=Model("ok"))
+    await before.say("Where is the kettle?")
+    (pasted,) = [part.text for part in before.last_sections if part.name == "episodes"]
+
+    talk = chat(layers, "ann", "s2", model=Model("ok"))
+    await talk.say(pasted)
+    assert await talk.end() is None
+    assert await recalled(layers, "ann", "kettle") == ["Ann returned the kettle to Leeds."]
 
 
 async def test_input_41_the_best_match_of_another_user_is_never_given(layers):

@@ -3,7 +3,7 @@
 Each turn: write what the user said; keep what it states about them (layer 2) and their cases (records); recall earlier
 sessions (layer 3); assemble the prompt from the window (layer 1) and all these, within the budget; ask the model; write
 its answer. Ending a session archives it. A layer that isn't passed isn't there: leave one out and see what it forgets.
-What a model only repeats from its prompt is neither kept nor archived nor counted as a use.
+What the model or the user only repeats from a prompt is neither archived nor counted as a use.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 from tri_memory.agent.budget import LeftOut
-from tri_memory.agent.echoes import echoless, injected_sentences, without_fences
+from tri_memory.agent.echoes import Echoes, echoless, without_fences
 from tri_memory.agent.known import Facts, Past, let_in, require_embedder, within
 from tri_memory.agent.known import Known as Known
 from tri_memory.agent.models import ChatModel, PromptOnlyModel, checked
@@ -90,9 +90,9 @@ class Chat:
         self.session_id = self._session_id(session_id)
         self.sessions, self.preferences = sessions, preferences
         self.episodes, self.user_memory = episodes, user_memory
-        self.embedder = embedder
+        self._records = Records(user_id, user_memory, clock)
+        self.embedder, self.summarizer = embedder, summarizer
         self.model: ChatModel = model if model is not None else PromptOnlyModel()
-        self.summarizer = summarizer
         self.system, self.rules = system, tuple(rules)
         self.window = require_count("window", window)
         self.budget = None if budget is None else require_count("budget", budget, least=1)
@@ -100,7 +100,7 @@ class Chat:
         self.last_prompt: list[Message] = []
         self.last_known = Known()
         self.last_left_out: list[LeftOut] = []
-        self._injected: set[str] = set()  # sentences of memories that were in a prompt of this session
+        self._echoes = Echoes()  # of this session
         sink = trace.append if isinstance(trace, list) else trace
         self._tracer = Tracer(sink, mask=mask, texts=trace_texts, clock=clock)
         self._words = counts_of(episodes)
@@ -130,20 +130,21 @@ class Chat:
         async with self._turns:
             turn = ChatTurn("user", text)
             with self._tracer.turn(self.user_id, self.session_id) as draft:
+                await self._echoes.begin(self.history)
                 await self._write(turn)
                 await self._keep_what_is_stated(text)
                 await self._records.keep(text, self.key)
                 known = await self._known(turn)
                 self.last_known, self.last_left_out = within(known, self.budget, self.system)
                 self.last_prompt = assemble(self.last_known.window, **self.last_known.remembered(), system=self.system)
-                self._injected |= injected_sentences(self.last_known.injected())
+                self._echoes.inject(self.last_known.injected())
                 draft.assembled(self.last_known, self.last_left_out, lambda: self.last_sections)
                 answer = checked(await self.model(self.last_prompt))
                 await self._write(ChatTurn("assistant", without_fences(answer)))
             return answer
 
     async def end(self) -> EpisodicRecord | None:
-        """Archive the session as an episode; None where nothing was said since, or where layer 1 or 3 is missing.
+        """Archive the session as an episode; None where nothing new was said, or where layer 1 or 3 is missing.
 
         The session itself stays. Raises ArchiveError, and then nothing was stored.
         """
@@ -158,7 +159,7 @@ class Chat:
             try:
                 await self._end()
             finally:
-                self.session_id, self._said_something, self._injected = fresh, False, set()
+                self.session_id, self._said_something, self._echoes = fresh, False, Echoes()
             return fresh
 
     async def history(self) -> list[ChatTurn]:
@@ -169,9 +170,8 @@ class Chat:
         """This user's sessions, most recently active first."""
         if self.sessions is None:
             return []
-        prefix = self._prefix
-        rows = [row for row in await self.sessions.list_sessions() if row.session_id.startswith(prefix)]
-        return [SessionSummary(row.session_id.removeprefix(prefix), row.turns, row.updated_at) for row in rows]
+        rows = [row for row in await self.sessions.list_sessions() if row.session_id.startswith(self._prefix)]
+        return [SessionSummary(row.session_id.removeprefix(self._prefix), row.turns, row.updated_at) for row in rows]
 
     async def remembered(self, about: str = "what do you remember about me", k: int = 20) -> Known:
         """What is known about this user: all preferences, the `k` episodes nearest to `about`, the newest records."""
@@ -186,7 +186,7 @@ class Chat:
             preferences = await self.preferences.forget(self.user_id) if self.preferences is not None else 0
             episodes = await self.episodes.forget(self.user_id) if self.episodes is not None else 0
             self.last_prompt, self.last_known, self.last_left_out, self._said_something = [], Known(), [], False
-            self._injected.clear()
+            self._echoes = Echoes()
             self._words.clear()
             gone = {"sessions": len(rows), "preferences": preferences, "episodes": episodes}
             return gone if self.user_memory is None else gone | {"records": await self.user_memory.forget(self.user_id)}
@@ -194,10 +194,6 @@ class Chat:
     @property
     def _prefix(self) -> str:
         return quote(self.user_id, safe="") + "/"
-
-    @property
-    def _records(self) -> Records:
-        return Records(self.user_id, self.user_memory, self.clock)
 
     @property
     def _past(self) -> Past:
@@ -216,8 +212,10 @@ class Chat:
             self._said_something = True
 
     async def _keep_what_is_stated(self, text: str) -> None:
+        stated, known = notice(text, self.rules), self.last_known.preferences
+        self._echoes.hear(text, changes=any(known.get(key) != value for key, value in stated))
         if self.preferences is not None:
-            for key, value in notice(text, self.rules):
+            for key, value in stated:
                 await self.preferences.set(self.user_id, key, value)
 
     async def _known(self, turn: ChatTurn) -> Known:
@@ -236,14 +234,16 @@ class Chat:
     async def _end(self) -> EpisodicRecord | None:
         if not self._said_something or self.sessions is None or self.episodes is None or self.embedder is None:
             return None
-        summarizer = self.summarizer or offline_summarizer(self.embedder)
+        if all(turn.role == "assistant" for turn in self._echoes.without(await self.history())):
+            return None
+        summarizer = without_replies(self.summarizer or offline_summarizer(self.embedder))
         record = await archive(
             self.key,
             user_id=self.user_id,
             sessions=self.sessions,
             episodes=self.episodes,
             embedder=self.embedder,
-            summarizer=never_blank(without_replies(echoless(summarizer, self._injected))),
+            summarizer=echoless(never_blank(summarizer), self._echoes),
             clock=self.clock,
         )
         self._said_something = False

@@ -1,14 +1,15 @@
 """What memory put into a prompt and a model said again is no news: it must not be stored a second time.
 
 A fence that a model repeats is cut from what the session keeps; a sentence that stood word for word in an injected
-memory is cut from what an archive summarises. What it does not do: recognise a memory that the model put in its own
-words.
+memory is cut from what an archive summarises, whoever said it again. The user's own words are no echo: what they said
+before a prompt had it, and what changes a preference. What it does not do: recognise a memory in other words.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from tri_memory.agent.prompt import read_data
@@ -19,6 +20,7 @@ from tri_memory.summary import Summarizer
 
 CUT = "…"  # what is kept of an answer that was nothing but memory
 _FENCED = re.compile(r"<memory\b.*?(?:</memory\s*>|$)", re.DOTALL | re.IGNORECASE)
+_PASTED = re.compile(r'<memory name="\w+">(?:[^<]*</memory>)?')  # as a prompt has it: without a "<" in it
 _LEAD = re.compile(r"^(?:- |\[\d{4}-\d\d-\d\d\] )+")
 
 
@@ -43,26 +45,61 @@ def injected_sentences(memories: Iterable[str]) -> set[str]:
     return {_plain(part) for text in texts for part in (text, *split(_LEAD.sub("", text)))} - {""}
 
 
-def without_echoes(turns: Sequence[ChatTurn], injected: set[str]) -> list[ChatTurn]:
-    """The turns, without the sentences of the assistant's that were injected; a turn of nothing else is left out."""
+def without_echoes(
+    turns: Sequence[ChatTurn], injected: AbstractSet[str], own: AbstractSet[str] = frozenset()
+) -> list[ChatTurn]:
+    """The turns, without the sentences that were injected; a turn of nothing else is left out.
+
+    Of the user's turns the fences go, too, and what is their `own` stays.
+    """
     kept: list[ChatTurn] = []
     for turn in turns:
-        if turn.role != "assistant" or not injected:
+        if turn.role not in ("assistant", "user"):
             kept.append(turn)
             continue
-        lines = [[s for s in split(line) if _plain(s) not in injected] for line in turn.content.splitlines()]
+        theirs = turn.role == "user"
+        echoes, text = (injected - own, _PASTED.sub("\n", turn.content)) if theirs else (injected, turn.content)
+        lines = [[s for s in split(line) if _plain(s) not in echoes] for line in text.splitlines()]
         said = "\n".join(" ".join(line) for line in lines if line)
-        whole = _plain(turn.content) in injected
+        whole = _plain(text) in echoes
         if turn.tool_name or (said and not whole):
             kept.append(turn if whole or _plain(said) == _plain(turn.content) else replace(turn, content=said))
     return kept
 
 
-def echoless(summarizer: Summarizer, injected: set[str]) -> Summarizer:
+class Echoes:
+    """What memory put into the prompts of one session, and what is its user's own."""
+
+    def __init__(self) -> None:
+        self._injected: set[str] = set()
+        self._own: set[str] = set()
+        self._begun = False
+
+    async def begin(self, history: Callable[[], Awaitable[Sequence[ChatTurn]]]) -> None:
+        """Before the first question: what a session that goes on has of the user's turns is their own."""
+        if not self._begun:
+            for turn in await history():
+                if turn.role == "user":
+                    self.hear(turn.content, changes=False)
+            self._begun = True
+
+    def hear(self, text: str, *, changes: bool) -> None:
+        """The user says `text`, before the prompt that answers it. What `changes` something is no echo."""
+        parts = injected_sentences([_PASTED.sub("\n", text)])
+        self._own |= parts if changes else parts - self._injected
+
+    def inject(self, memories: Iterable[str]) -> None:
+        self._injected |= injected_sentences(memories)
+
+    def without(self, turns: Sequence[ChatTurn]) -> list[ChatTurn]:
+        return without_echoes(turns, self._injected, self._own)
+
+
+def echoless(summarizer: Summarizer, echoes: Echoes) -> Summarizer:
     """The summariser, kept from what memory put into the prompts of this session."""
 
     def summarise(turns: Sequence[ChatTurn]) -> str | Awaitable[str]:
-        return summarizer(without_echoes(turns, injected))
+        return summarizer(echoes.without(turns))
 
     return summarise
 
