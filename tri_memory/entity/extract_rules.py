@@ -41,7 +41,7 @@ _THING_ZH = r"(?:序列|设备|机身|机器|机|资产|铭牌|批次)"
 _PERSON_ZH = r"(?:会员|客户|用户|员工|工|学|准考证|考|护照|病历)"
 _IS = r"(?: (?:is|was|are|says|it's)\b)?[ :#=(\"']{1,4}"
 _CALL = r"_\w{1,20}\([\"']?"  # of a tool, as in order_lookup(
-_NUMBER = rf"(?: ?\b(?:number|no\.?|num|code|id){_IS}| ?#{{1,2}} ?)"
+_NUMBER = rf"(?: ?\b(?:number|no\.?|num|code|id)(?:['’]s\b)?{_IS}| ?#{{1,2}} ?)"
 _HAO = r"(?:号码?|编号)(?:是|为)?[ :#]{0,3}"
 _NEAR = r"\b[^\n.!?;\d]{0,45}?"
 _NEAR_ZH = r"[^\n。!?;\d]{0,15}?"
@@ -122,11 +122,17 @@ IDS = (
     Rule(
         "a thing's number",
         "DEVICE_ID",
-        rf"(?:{_THING}{_NUMBER}|{_THING_ZH}{_HAO}|\bS/N[ :]{{1,2}}){NUMBERED}",
+        rf"(?:{_THING}{_NUMBER}|{_THING_ZH}{_HAO}|\bS/N[ :]{{1,2}}|\bSN ?: ?){NUMBERED}",
         code,
         0.95,
-        ("serial number: [KW-448120]", "S/N [zt 60937]", "序列号[7K2-40931]，", "机身号：[BK-07]，"),
-        ("the serial number is under the lid", "序列号在背面", "unit no 3"),
+        (
+            "serial number: [KW-448120]",
+            "S/N [zt 60937]",
+            "设备SN：[KW448120]，",
+            "序列号[7K2-40931]，",
+            "机身号：[BK-07]，",
+        ),
+        ("the serial number is under the lid", "序列号在背面", "unit no 3", "SN 1987 was a supernova"),
     ),
     Rule(
         "an affair's number",
@@ -134,7 +140,14 @@ IDS = (
         rf"(?:{_CASE}{_NUMBER}|{_CASE_ZH}{_HAO}){NUMBERED}",
         code,
         0.95,
-        ("Order #[bx 2207]", "the case number is [100234]", "订单号 [ＢＸ-2207]", "退货单编号：[rt0917]"),
+        (
+            "Order #[bx 2207]",
+            "My order number's [AX 99120].",
+            "order number’s [AX 99120]",
+            "the case number is [100234]",
+            "订单号 [ＢＸ-2207]",
+            "退货单编号：[rt0917]",
+        ),
         ("order number in 2026", "a file no 3", "订单号没记", "单号2000元", "booking number 2026-06-30"),
     ),
     Rule(
