@@ -297,6 +297,14 @@ def test_purge_of_a_server_that_is_away_is_a_line_without_the_password(monkeypat
     assert "sk-secret" not in result.output
 
 
+def test_purge_of_what_is_no_url_says_what_one_looks_like(monkeypatch):
+    monkeypatch.setenv("DATABASE_URL", "host=x password=sk-secret")
+    result = purge()
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "postgresql://user:password@host:5432/database" in result.stderr
+    assert "sk-secret" not in result.output
+
+
 def test_purge_where_nothing_was_ever_stored_makes_no_table(monkeypatch, database):
     monkeypatch.setenv("DATABASE_URL", database)
     monkeypatch.setenv("MEMORY_PSEUDONYM_KEY", KEY)

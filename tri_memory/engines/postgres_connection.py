@@ -48,6 +48,7 @@ class Deadline:
 
 
 async def connect(url: str) -> Connection:
+    checked_url(url)
     try:
         return await AsyncConnection.connect(url, autocommit=True, connect_timeout=CONNECT_S)
     except psycopg.OperationalError as error:
