@@ -288,8 +288,7 @@ async def test_a_taste_that_is_over_is_no_second_taste(said):
     assert (await still._tastes(*said)).count("wool") + (await still._tastes(*said)).count("羊毛") == 1
 
 
-def test_of_the_claims_most_depend_few_hold_and_few_fail():
+def test_most_claims_are_not_plainly_wrong_and_lack_a_condition_more_often_than_they_hold_or_fail():
     verdicts = Counter(row.verdict for row in claims_table.read())
-    assert verdicts["depends"] > sum(verdicts.values()) / 2
-    assert 0 < verdicts["holds"] <= 5
-    assert 0 < verdicts["fails"] <= 5
+    assert verdicts["fails"] < sum(verdicts.values()) / 2
+    assert verdicts.most_common(1)[0][0] == "depends"
