@@ -31,6 +31,15 @@ class House:
         assert receipt.ok
 
 
+class Failing(InMemorySessionStore):
+    fails = False
+
+    async def append(self, session_id, turn) -> None:
+        if self.fails:
+            raise ConnectionError("the server is away")
+        await super().append(session_id, turn)
+
+
 class OpenAI:
     def __init__(self, store, key) -> None:
         self.session = OpenAISession(store, key)
@@ -120,6 +129,21 @@ async def test_who_writes_without_reading_is_refused_no_longer_than_once(house, 
         await talk.write("Said before.")
     await talk.write("Said after.")
     assert [turn.content for turn in await house.bare.get_history(KEY)] == ["Said after."]
+
+
+async def test_a_write_that_failed_is_judged_by_the_same_reading_when_it_is_tried_again(framework):
+    store = Failing()
+    house = House(store)
+    talk = framework(house.store, KEY)
+    await talk.read()
+    store.fails = True
+    with pytest.raises(ConnectionError):
+        await talk.write(f"It is {CANARY}.")
+    store.fails = False
+    await house.forget()
+    with pytest.raises(Forgotten):
+        await talk.write(f"It is {CANARY}.")
+    assert await house.bare.get_history(KEY) == []
 
 
 async def test_a_session_that_is_nobodys_is_written_as_it_comes(house, framework):

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from tri_memory.contracts import ChatTurn, SessionStore
+from tri_memory.entity.records import Forgotten
 
 
 class Exchange:
@@ -31,6 +32,8 @@ class Exchange:
             for turn in turns:
                 await self._store.append(self._session_id, turn)
             return
-        began_at, self._began_at = self._began_at, None
-        await self._store.append_all(self._session_id, turns, began_at)
-        self._began_at = began_at
+        try:
+            await self._store.append_all(self._session_id, turns, self._began_at)
+        except Forgotten:
+            self._began_at = None
+            raise
