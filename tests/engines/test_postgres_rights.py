@@ -67,17 +67,13 @@ def url_for(role: str, owners: str) -> str:
     return f"postgresql://{role}:weak@{owners.rpartition('@')[2]}"
 
 
-def made(make, url, table):
-    return make(url, table=table)
-
-
 @pytest.mark.parametrize("store", STORES)
 async def test_the_grants_that_the_errors_name_are_all_that_a_user_needs(store, owner, weak, embedded_postgres):
     make, write, needed = STORES[store]
     table = f"rights_{secrets.token_hex(4)}"
-    async with made(make, embedded_postgres, table) as owners:
+    async with make(embedded_postgres, table=table) as owners:
         await write(owners)
-    async with made(make, url_for(weak, embedded_postgres), table) as theirs:
+    async with make(url_for(weak, embedded_postgres), table=table) as theirs:
         for _ in range(len(needed) + 1):
             try:
                 await write(theirs)
@@ -97,17 +93,17 @@ async def test_the_grants_that_the_errors_name_are_all_that_a_user_needs(store, 
 @pytest.mark.parametrize("store", STORES)
 async def test_who_may_make_no_table_is_told_so_by_every_store(store, owner, weak, embedded_postgres):
     make, write, _ = STORES[store]
-    async with made(make, url_for(weak, embedded_postgres), f"rights_{secrets.token_hex(4)}") as theirs:
+    async with make(url_for(weak, embedded_postgres), table=f"rights_{secrets.token_hex(4)}") as theirs:
         with pytest.raises(RuntimeError, match=r"GRANT USAGE, CREATE ON SCHEMA public|have its owner connect once"):
             await write(theirs)
 
 
 async def test_who_is_not_the_owner_of_what_is_to_be_altered_is_sent_to_the_owner(owner, weak, embedded_postgres):
     table = f"rights_{secrets.token_hex(4)}"
-    async with made(PostgresUserMemoryStore, embedded_postgres, table) as owners:
+    async with PostgresUserMemoryStore(embedded_postgres, table=table) as owners:
         await owners.purge(NOW)
     await owner.execute(f'DROP INDEX {table}_recent; GRANT ALL ON {table}, {table}_users TO "{weak}"')
-    async with made(PostgresUserMemoryStore, url_for(weak, embedded_postgres), table) as theirs:
+    async with PostgresUserMemoryStore(url_for(weak, embedded_postgres), table=table) as theirs:
         with pytest.raises(RuntimeError, match=r"(must be owner of|permission denied for) .*: .*owner"):
             await theirs.purge(NOW)
 
@@ -119,4 +115,4 @@ async def test_who_is_not_the_owner_of_what_is_to_be_altered_is_sent_to_the_owne
 def test_a_clients_error_loses_the_stop_at_its_end_before_ours_follows(end):
     for line in (one_line, first_line):
         assert line(ValueError(f"accepting TCP/IP connections{end}")).rstrip("… ") == "accepting TCP/IP connections"
-        assert line(ValueError("?")) in ("", "ValueError")
+        assert line(ValueError("?")) == "ValueError"

@@ -71,4 +71,4 @@ def checked_url(url: str) -> str:
 
 def first_line(error: BaseException) -> str:
     """What a server's error says, without its details and without the stop at its end."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(STOPS)
+    return next(iter(str(error).strip().splitlines()), "").rstrip(STOPS) or type(error).__name__

@@ -90,7 +90,7 @@ class ClientOfOneLoop:
     def __init__(self, client: Any) -> None:
         if not inspect.iscoroutinefunction(getattr(client, "execute_command", None)):
             raise ValueError(
-                f"client must be a redis.asyncio.Redis or RedisCluster; got {type(client).__name__}. "
+                f"client must be a redis.asyncio.Redis or RedisCluster; got {type(client).__name__}; "
                 "a store that is made with from_url(url) makes one itself"
             )
         settings = getattr(getattr(client, "connection_pool", None), "connection_kwargs", {})
