@@ -72,8 +72,12 @@ def is_clear_yes(text: object) -> bool:
     """
     if not isinstance(text, str) or len(text) > LONGEST_YES or not any(sign.isalpha() for sign in text):
         return False
-    plain = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
-    return _CLEAR.fullmatch(" ".join(plain.split())) is not None
+    return _CLEAR.fullmatch(folded(text)) is not None
+
+
+def folded(text: str) -> str:
+    """On one line, without capitals, full-width forms and curly apostrophes, as a rule for a whole answer reads it."""
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().replace("’", "'").split())
 
 
 def _short(memory: str) -> str:

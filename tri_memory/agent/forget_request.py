@@ -7,7 +7,8 @@ understand a request in other words, or one for a part ("forget my address").
 from __future__ import annotations
 
 import re
-import unicodedata
+
+from tri_memory.agent.confirmation import folded
 
 _ABOUT_ME_EN = r"(?:about|on|of) me"
 _ALL_EN = (
@@ -46,5 +47,4 @@ def asks_to_forget(text: str) -> bool:
     >>> [asks_to_forget(text) for text in ("Can you forget me?", "请把我的信息都删掉", "forget my order", "别忘了我")]
     [True, True, False, False]
     """
-    plain = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
-    return _REQUEST.fullmatch(" ".join(plain.split()).rstrip(" .!?。~,")) is not None
+    return _REQUEST.fullmatch(folded(text).rstrip(" .!?。~,")) is not None

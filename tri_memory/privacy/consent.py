@@ -12,7 +12,7 @@ import unicodedata
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from tri_memory.agent.confirmation import Language, is_clear_yes
+from tri_memory.agent.confirmation import Language, folded, is_clear_yes
 from tri_memory.clock import Clock, system_clock
 from tri_memory.contracts import as_utc, require_seconds, require_text
 
@@ -161,10 +161,7 @@ class Consent:
 
 
 def _is_no(text: object) -> bool:
-    if not isinstance(text, str):
-        return False
-    plain = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
-    return _NO.fullmatch(" ".join(plain.split())) is not None
+    return isinstance(text, str) and _NO.fullmatch(folded(text)) is not None
 
 
 def _tidy(subject: str) -> str:
