@@ -21,6 +21,7 @@ from tri_memory import (
     RedisSessionStore,
 )
 from tri_memory.cli import app
+from tri_memory.commands.purge import TABLES
 from tri_memory.entity.cache import CachedUserMemoryStore
 from tri_memory.entity.postgres import PostgresUserMemoryStore
 from tri_memory.entity.short_context import RedisShortContext
@@ -277,6 +278,14 @@ def test_purge_may_scrub_the_servers_files(monkeypatch, everywhere, database):
     assert result.exit_code == 0, result.output
     assert "scrubbed: PostgreSQL" in result.stdout
     assert "Redis" in result.stdout
+
+
+def test_a_scrub_leaves_out_no_table_that_a_store_makes(monkeypatch, everywhere, database):
+    monkeypatch.setenv("MEMORY_PSEUDONYM_KEY", KEY)
+    assert run("--user", everywhere, "--yes").exit_code == 0
+    with needs("psycopg", "pip install psycopg").connect(database) as connection:
+        there = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
+    assert {name for (name,) in there} == set(TABLES)
 
 
 @pytest.mark.parametrize("env", [{}, {"SESSION_STORE": "redis", "REDIS_URL": "redis://127.0.0.1:1"}])

@@ -6,7 +6,7 @@ import os
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
-from tri_memory.commands.registry import STORES, pseudonyms_from_env, registry_from_env
+from tri_memory.commands.registry import pseudonyms_from_env, registry_from_env
 from tri_memory.contracts import require_text
 from tri_memory.engines.closing import Closing
 from tri_memory.factory import (
@@ -23,9 +23,6 @@ from tri_memory.privacy.receipt import Receipt
 
 if TYPE_CHECKING:
     from tri_memory.privacy.postgres_tombstones import PostgresTombstones
-
-
-RECORDS = "USER_MEMORY_STORE"
 
 
 async def forgotten(user_id: str) -> Receipt:
@@ -60,21 +57,21 @@ async def _stores(stack: AsyncExitStack) -> Stores:
                 f"{variable}={value!r} is not one of {', '.join(engines)}, so that store can't be opened, and nothing "
                 "was forgotten: correct it, or unset it where there is none"
             )
-    layers = {"SESSION_STORE": _sessions, "PREFERENCE_STORE": _preferences, "EPISODIC_STORE": _episodes}
-    named = {variable: layer for variable, layer in layers.items() if _is_named(variable)}
     if not names_a_store():
         raise ValueError(
             "every store is in memory, where nothing outlives its process, so there is nothing to forget: set "
             "SESSION_STORE=redis and REDIS_URL, or PREFERENCE_STORE=pg, EPISODIC_STORE=pgvector, USER_MEMORY_STORE=pg "
             "and DATABASE_URL"
         )
-    if os.environ.get("DATABASE_URL", "").strip():
-        named[RECORDS] = _user_memory
-    elif _is_named(RECORDS):
+    layers = {"SESSION_STORE": _sessions, "PREFERENCE_STORE": _preferences, "EPISODIC_STORE": _episodes}
+    named = [layer for variable, layer in layers.items() if _is_named(variable)]
+    if os.environ.get("DATABASE_URL", "").strip():  # records may be there without being named
+        named.append(_user_memory)
+    elif _is_named("USER_MEMORY_STORE"):
         user_memory_store_from_env()  # which says that the URL is missing
     found: dict[str, Any] = {}
     failed: list[Forgettable] = []
-    for layer in named.values():
+    for layer in named:
         try:
             found |= await layer(stack)
         except (OSError, RuntimeError, ImportError) as error:  # the others are forgotten all the same
@@ -84,7 +81,7 @@ async def _stores(stack: AsyncExitStack) -> Stores:
 
 def names_a_store() -> bool:
     """Whether the environment names one that outlives the process."""
-    return any(map(_is_named, ("SESSION_STORE", *STORES)))
+    return any(map(_is_named, ENGINES))
 
 
 def _is_named(variable: str) -> bool:

@@ -12,7 +12,10 @@ from tri_memory.privacy.forget import HIDDEN_FOR, Stores, purge
 if TYPE_CHECKING:
     from tri_memory.privacy.postgres_tombstones import PostgresTombstones
 
-TABLES = ("preferences", "episodes", "episodes_archive", "user_memory", "user_memory_users", "tombstones")
+TABLES = (
+    *("preferences", "episodes", "episodes_archive", "user_memory", "user_memory_users"),
+    *("tombstones", "tombstones_writes"),
+)
 
 
 async def purged(scrub: bool) -> str:
