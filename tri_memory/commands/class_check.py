@@ -24,7 +24,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 
 
 def checks() -> Iterator[Check]:
-    """Doctor's checks, then those of a class; each made when it is asked for. The notebooks take half a minute."""
+    """Doctor's checks, then those of a class; each made when it is asked for. The notebooks take up to a minute."""
     yield from doctor.checks()
     rest: list[tuple[str, Callable[[], Finding]]] = [
         ("disk space", _disk),

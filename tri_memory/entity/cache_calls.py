@@ -15,7 +15,7 @@ from redis.client import NEVER_DECODE
 from tri_memory.contracts import require_seconds, shown
 from tri_memory.engines.redis_client import ClientOfOneLoop, ClientPerLoop, Connected, run_script
 from tri_memory.entity.cache_scripts import BEGIN, END, FILL, OPEN, SETTLE, Script
-from tri_memory.entity.key_names import NameOf, hashed, in_a_key, require_prefix
+from tri_memory.entity.key_names import NameOf, in_a_key, require_prefix
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ class CacheCalls:
         limit_s: float,
         pause_s: float,
         prefix: str,
-        name_of: NameOf = hashed,
+        name_of: NameOf,
     ) -> None:
         self._ttl_ms, self._check_ms = _milliseconds("ttl_s", ttl_s), _milliseconds("check_s", check_s)
         self._limit_s, self._pause_s = require_seconds("limit_s", limit_s), require_seconds("pause_s", pause_s)

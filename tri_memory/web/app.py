@@ -49,6 +49,7 @@ def memory_app(
     The user is always the token's. A path, a query or a body that names another `user_id` is a 403; what is not
     understood is a 400 with the reason, and a body over 64 kB a 413. With `tombstones`, the registry of the forgotten,
     a request that was under way when its user was forgotten writes nothing and is a 409; without, what it writes stays.
+    Where not everything could be forgotten, /forget is a 503 that names the stores.
     """
     if tombstones is not None:
         preferences, episodes = guarded(preferences, tombstones), guarded(episodes, tombstones)
