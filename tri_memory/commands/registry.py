@@ -22,8 +22,7 @@ def pseudonyms_from_env() -> Pseudonyms | None:
 def registry_from_env() -> PostgresTombstones | None:
     """In the database that DATABASE_URL names, if a store there is chosen and MEMORY_PSEUDONYM_KEY is set."""
     url, names = os.environ.get("DATABASE_URL", "").strip(), pseudonyms_from_env()
-    chosen = {(name, os.environ.get(name, "").strip().lower()) for name in STORES}
-    is_used = not chosen.isdisjoint(STORES.items())
+    is_used = any(os.environ.get(name, "").strip().lower() == engine for name, engine in STORES.items())
     if not url or names is None or not is_used:
         return None
     from tri_memory.privacy.postgres_tombstones import PostgresTombstones
