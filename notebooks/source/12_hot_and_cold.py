@@ -200,7 +200,7 @@ outage
 # %% [markdown]
 # - No write is lost in any row.
 # - *Killed*: the longest read waited for its limit, 0.25 s. After a failure the store doesn't ask Redis for a while
-#   (`pause_s`), so the other reads cost what Postgres costs. Each process' store warns when a call fails: the lines above.
+#   (`pause_s`), so the other reads cost what Postgres costs. Each process' store warns when a call fails: counted above.
 # - *Back again*: Redis has what it had before, and no deletion ever reached it. The naive way serves that for its whole TTL.
 #   By default the kit serves it too, for up to a minute, until the version is asked for again. With 0.5 s that was due.
 # - *Redis is there*: after a write the kit's first read is the slower one. It asks Postgres for the version as well.
@@ -261,8 +261,8 @@ print(
 )
 picture(
     plots.hit_rates(rates),
-    alt="Reads that hit against the TTL, with and without writes: with several reads a visit "
-    "the rate climbs until ten minutes and is flat to a day; with one, nothing hits.",
+    alt="Reads that hit against the TTL, with and without writes: with several a visit the "
+    "rate climbs until ten minutes and is flat to a day; with one, nothing hits up to a day.",
 )
 
 # %% [markdown]
@@ -286,8 +286,8 @@ speed.pays(speed.needed(measured), hits.highest(rates))
 # ### Large values
 #
 # "Updating one field of a large JSONB is slow." A user's fields as one document, and as a row for each. One field changes,
-# many times, and the ways take turns. The **write-ahead log** is
-# what Postgres writes for a change before anything else, and what a replica has to be sent. Beside it, large values in Redis.
+# many times, and the ways take turns. The **write-ahead log** is what Postgres writes for a change before anything else,
+# and what a replica has to be sent. Beside it, large values in Redis. Bars reach from the shortest to the longest.
 
 # %%
 jsonb = large.jsonb(cold.url)

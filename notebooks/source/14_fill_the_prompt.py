@@ -403,7 +403,8 @@ timed = await injecting.times(server.url)
 print(injecting.as_table(timed))
 picture(
     plots.injection(timed),
-    alt="P50, P95 and the first question take longer with more memories, and most by words.",
+    alt="P50, P95 and the first question take longer with 1,000 memories than with 100, most "
+    "by words.",
 )
 
 # %%
@@ -414,7 +415,7 @@ claim("C22", measured=injecting.sentence(timed), verdict=injecting.verdict(timed
 #   store share the counts, so that a new session doesn't pay again; a new process does, and what it loads besides (the
 #   model, a dictionary) is not in these numbers.
 # - With 4,000 memories the thousand nearest are others at each question, and those not met before are counted then: that
-#   is one reason why the P95 of a few questions is higher than with 1,000.
+#   is one reason why the P95 of a few questions can be higher than with 1,000.
 # - The P95 of 30 questions is about the second slowest. Only one setting has 200; look at the intervals.
 # - The embedder runs in this process. One behind a network adds its whole answer time to each of these points, and may
 #   take the 200 ms for itself.

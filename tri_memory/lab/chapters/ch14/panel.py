@@ -16,13 +16,7 @@ from tri_memory.session.tokens import estimate_tokens
 
 QUESTIONS = ("en-shop-q04", "en-coach-q20", "zh-device-q17", "zh-shop-q22", "en-coach-q03", "zh-coach-q48")
 ALWAYS, ANSWER = "always in", "#222222"
-LOOKS = {  # colour, hatch
-    ALWAYS: ("#9A9A9A", ""),
-    "preferences": (GREEN, ""),
-    "episodes": (BLUE, ""),
-    "facts": (PURPLE, ""),
-    "window": (ORANGE, ""),
-}
+LOOKS = {ALWAYS: "#9A9A9A", "preferences": GREEN, "episodes": BLUE, "facts": PURPLE, "window": ORANGE}
 FENCED = ("preferences", "episodes", "facts")
 
 
@@ -91,8 +85,7 @@ def draw(shown: Shown) -> Figure:
     figure, ax = axes(11.4, 3.5, xlabel="tokens from the beginning of the prompt")
     left = 0
     for block in shown.blocks:
-        colour, hatch = LOOKS[block.layer]
-        ax.barh(1, block.tokens, 0.8, left=left, color=colour, hatch=hatch, edgecolor="white", linewidth=1.2)
+        ax.barh(1, block.tokens, 0.8, left=left, color=LOOKS[block.layer], edgecolor="white", linewidth=1.2)
         if block.answers:
             ax.barh(0.42, block.tokens, 0.24, left=left, color=ANSWER)
         left += block.tokens
@@ -106,7 +99,7 @@ def draw(shown: Shown) -> Figure:
         yticks=[],
     )
     ax.grid(False)
-    handles = [Patch(color=colour, label=name) for name, (colour, _) in LOOKS.items()]
+    handles = [Patch(color=colour, label=name) for name, colour in LOOKS.items()]
     handles.append(Patch(color=ANSWER, label="says (part of) the answer"))
     figure.legend(handles=handles, loc="outside lower center", ncols=6)
     return figure

@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tri_memory.agent.feedback_simulation import Runs
+from tri_memory.lab.chapters.ch14.injecting import CLAIMED_MS
 from tri_memory.lab.chapters.ch14.measure import with_intervals
 from tri_memory.lab.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, label_line, row_of_axes
 
@@ -86,7 +87,7 @@ def injection(table: pd.DataFrame) -> Figure:
             ax.plot(its.memories, its.p95, "-", color=colour, marker=marker, label=f"{how}, P95")
             ax.vlines(its.memories, its.low, its.high, color=colour, linewidth=2)
             ax.plot(its.memories, its.p50, ":", color=colour, marker=marker, fillstyle="none", label=f"{how}, P50")
-        ax.axhline(200, color=GREY, linewidth=1.6, label="the claim's 200 ms")
+        ax.axhline(CLAIMED_MS, color=GREY, linewidth=1.6, label=f"the claim's {CLAIMED_MS:.0f} ms")
         ax.set(title=engine, xlabel="memories of the user", ylabel="ms", xscale="log", yscale="log")
         sizes = sorted(set(table.memories))
         ax.set_xticks(sizes, [f"{size:,}" for size in sizes])

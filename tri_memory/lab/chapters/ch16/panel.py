@@ -55,7 +55,7 @@ def draw(shown: Tour) -> Figure:
         if one is shown.at:
             ax.add_patch(Rectangle((0, row - 0.5), 2, 1, fill=False, edgecolor=BLUE, linewidth=3))
     ax.set(xlim=(-0.01, 2.01), ylim=(len(shown.visits) - 0.45, -0.55))
-    ax.set_xticks([0.5, 1.5], ["broken", "ours"])
+    ax.set_xticks([0.5, 1.5], _COLUMNS)
     ax.set_yticks(range(len(shown.visits)), [f"{one.exhibit.name} ({one.exhibit.kind})" for one in shown.visits])
     ax.xaxis.tick_top()
     ax.tick_params(length=0)
