@@ -18,6 +18,7 @@ import tri_memory
 from tests.agent.endpoint import Endpoint, Step, completion
 from tests.conftest import needs
 from tri_memory import doctor, selftest
+from tri_memory.agent.forget_request import KEPT
 from tri_memory.agent.replies import NOT_FOUND
 from tri_memory.cli import app
 from tri_memory.contracts import EpisodicRecord
@@ -158,7 +159,7 @@ def test_a_preference_a_case_and_an_episode_of_last_week_survive_a_restart_and_g
     assert "s2  4 turns" in heard
 
     out = chat("Forget me.", "no", asked[0], "forget me", "yes", asked[0], session="s4")
-    assert out.index("nothing was forgotten") < out.index("peanuts: allergic") < out.index("Forgotten: user_")
+    assert out.index(KEPT) < out.index("peanuts: allergic") < out.index("Forgotten: user_")
     receipt = {line.split()[0]: int(line.split()[1]) for line in out.splitlines() if " erased, " in line}
     assert receipt == {"sessions": 4, "preferences": 1, "episodes": 3, "user_memory": 1, "short_context": 0} | (
         {"cache": 0} if key else {}
@@ -186,7 +187,7 @@ def test_forget_leaves_nothing_to_remember():
     result = run("chat", "--user", "ann", "-s", "one", typed=lines)
 
     assert result.exit_code == 0
-    assert "forgotten: 1 sessions, 0 preferences, 0 episodes, 1 records" in result.output
+    assert "Forgotten: 1 sessions, 0 preferences, 0 episodes, 1 records" in result.output
     assert NOT_FOUND["en"] in result.output
 
 

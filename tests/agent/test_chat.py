@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tri_memory.agent.chat import Chat
+from tri_memory.agent.forget_request import KEPT, SURE
 from tri_memory.agent.models import ModelError
 from tri_memory.agent.notice_rules import Rule
 from tri_memory.agent.replies import NOT_FOUND
@@ -264,6 +265,55 @@ async def test_forget_leaves_nothing_of_this_user_in_any_layer_and_everything_of
     assert (await ann.remembered()).episodes == []
     assert await ann.end() is None
     assert await ann.say("Which seeds do I like?") == NOT_FOUND["en"]
+
+
+@pytest.mark.parametrize(("asked", "sure"), [("forget me", "yes"), ("请忘记我。", "确定")])
+async def test_forget_me_is_asked_once_and_forgets_after_a_clear_yes(layers, asked, sure):
+    chat, bob = layers.chat("ann"), layers.chat("bob")
+    for one in (chat, bob):
+        await one.say(f"I like canary{one.user_id} seeds.")
+    prompt = chat.last_prompt
+
+    assert await chat.say(asked) == SURE
+    assert await chat.say("no, keep it") == KEPT
+    assert await layers.hold("canaryann")
+    assert chat.last_prompt == prompt
+    assert await chat.say(sure) not in (SURE, KEPT)  # nobody asked
+    assert await chat.say(asked) == SURE
+    assert await chat.say(sure) == "Forgotten: 1 sessions, 1 preferences, 0 episodes. 已忘记。"
+
+    assert not await layers.hold("canaryann")
+    assert await layers.hold("canarybob")
+    assert await chat.history() == []
+
+
+async def test_a_new_session_answers_nothing_that_the_last_one_asked(layers):
+    chat = layers.chat("ann")
+    await chat.say("I like canary seeds.")
+    assert await chat.say("forget me") == SURE
+    await chat.new()
+
+    await chat.say("yes")
+
+    assert await layers.hold("canary")
+
+
+async def test_a_yes_whose_forgetting_fails_has_to_be_asked_for_again(layers, monkeypatch):
+    async def fails(user_id):
+        raise ConnectionError("gone")
+
+    chat = layers.chat("ann")
+    await chat.say("I like canary seeds.")
+    await chat.say("forget me")
+    monkeypatch.setattr(layers.preferences, "forget", fails)
+    with pytest.raises(ConnectionError, match="gone"):
+        await chat.say("yes")
+    monkeypatch.undo()
+
+    assert await chat.say("yes") not in (SURE, KEPT)
+    assert await chat.say("forget me") == SURE
+    await chat.say("yes")
+    assert not await layers.hold("canary")
 
 
 async def test_ending_archives_once_and_again_only_when_more_was_said(layers):

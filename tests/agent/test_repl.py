@@ -3,6 +3,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tri_memory.agent.chat import Chat
+from tri_memory.agent.forget_request import KEPT
 from tri_memory.agent.repl import Repl, printable, tidy
 from tri_memory.agent.replies import NOT_FOUND
 from tri_memory.clock import ManualClock
@@ -112,7 +113,7 @@ def test_forget_asks_empties_every_layer_and_says_how_much_went(asked):
     written, _ = typed(*lines, "/exit", chat=chat)
 
     assert "can't be undone" in written[4]
-    assert "forgotten: 2 sessions, 1 preferences, 1 episodes, 1 records" in written
+    assert "Forgotten: 2 sessions, 1 preferences, 1 episodes, 1 records. 已忘记。" in written
     assert written[6].startswith("nothing is remembered")
     assert written[7] == NOT_FOUND["en"]
 
@@ -129,7 +130,7 @@ def test_only_a_clear_yes_forgets(answer):
     written, code = typed(*lines, forget=forget)
 
     assert (called, code) == ([], 0)
-    assert "nothing was forgotten" in written
+    assert KEPT in written
     assert answer is None or "canary seeds: likes" in written
 
 

@@ -9,17 +9,17 @@ What the model or the user only repeats from a prompt is neither archived nor co
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections.abc import Sequence
-from urllib.parse import quote
 
 from tri_memory.agent.budget import LeftOut
 from tri_memory.agent.echoes import Echoes, echoless, without_fences
+from tri_memory.agent.forget_request import ForgetRequest
 from tri_memory.agent.known import Facts, Past, let_in, require_embedder, within
 from tri_memory.agent.known import Known as Known
 from tri_memory.agent.models import ChatModel, PromptOnlyModel, checked
 from tri_memory.agent.notice import notice
 from tri_memory.agent.notice_rules import RULES, Rule
+from tri_memory.agent.own_sessions import OwnSessions
 from tri_memory.agent.prompt import SYSTEM, Message, Section, assemble, sections
 from tri_memory.agent.records import Records
 from tri_memory.agent.summaries import never_blank, offline_summarizer, without_replies
@@ -87,7 +87,8 @@ class Chat:
         self.user_id = require_text("user_id", user_id)
         require_embedder(episodes, embedder, gate)
         self.clock = clock
-        self.session_id = self._session_id(session_id)
+        self._own = OwnSessions(user_id, sessions, clock)
+        self.session_id = self._own.named(session_id)
         self.sessions, self.preferences = sessions, preferences
         self.episodes, self.user_memory = episodes, user_memory
         self._records = Records(user_id, user_memory, clock)
@@ -105,12 +106,13 @@ class Chat:
         self._tracer = Tracer(sink, mask=mask, texts=trace_texts, clock=clock)
         self._words = counts_of(episodes)
         self._said_something = False  # since the session was last archived
+        self._forgetting = ForgetRequest()
         self._turns = asyncio.Lock()  # two calls of `say` would answer each other's questions
 
     @property
     def key(self) -> str:
         """Under which the session is stored: the user id, percent-encoded, then "/" and the session id."""
-        return self._prefix + self.session_id
+        return self._own.key(self.session_id)
 
     @property
     def last_sections(self) -> list[Section]:
@@ -124,11 +126,15 @@ class Chat:
 
         Raises ValueError, and writes nothing, for text that is blank, no string, or can't be stored. What the model
         raises comes through, and a blank answer is a ModelError: then the user's turn stays, and nothing is answered.
+        "Forget me" and the answer to what it is asked then are not kept: a clear yes calls `forget`.
         """
         if is_blank(require_text("text", text)):
             raise ValueError(f"text must show something; got {shown(text)}")
         async with self._turns:
             turn = ChatTurn("user", text)
+            reply = await self._forgetting.reply(text, self._forget)
+            if reply is not None:
+                return reply
             with self._tracer.turn(self.user_id, self.session_id) as draft:
                 await self._echoes.begin(self.history)
                 await self._write(turn)
@@ -154,12 +160,13 @@ class Chat:
     async def new(self, session_id: str | None = None) -> str:
         """End this session and open another one; its id. Where archiving fails, the error comes through, and the new
         session is open all the same."""
-        fresh = self._session_id(session_id)
+        fresh = self._own.named(session_id)
         async with self._turns:
             try:
                 await self._end()
             finally:
-                self.session_id, self._said_something, self._echoes = fresh, False, Echoes()
+                self.session_id, self._said_something = fresh, False
+                self._echoes, self._forgetting = Echoes(), ForgetRequest()
             return fresh
 
     async def history(self) -> list[ChatTurn]:
@@ -168,10 +175,7 @@ class Chat:
 
     async def list_sessions(self) -> list[SessionSummary]:
         """This user's sessions, most recently active first."""
-        if self.sessions is None:
-            return []
-        rows = [row for row in await self.sessions.list_sessions() if row.session_id.startswith(self._prefix)]
-        return [SessionSummary(row.session_id.removeprefix(self._prefix), row.turns, row.updated_at) for row in rows]
+        return await self._own.rows()
 
     async def remembered(self, about: str = "what do you remember about me", k: int = 20) -> Known:
         """What is known about this user: all preferences, the `k` episodes nearest to `about`, the newest records."""
@@ -180,31 +184,22 @@ class Chat:
     async def forget(self) -> dict[str, int]:
         """Delete this user from all layers there are; how much went from each."""
         async with self._turns:
-            rows = await self.list_sessions()
-            for row in rows:
-                await self.sessions.clear(self._prefix + row.session_id)  # type: ignore[union-attr]
-            preferences = await self.preferences.forget(self.user_id) if self.preferences is not None else 0
-            episodes = await self.episodes.forget(self.user_id) if self.episodes is not None else 0
-            self.last_prompt, self.last_known, self.last_left_out, self._said_something = [], Known(), [], False
-            self._echoes = Echoes()
-            self._words.clear()
-            gone = {"sessions": len(rows), "preferences": preferences, "episodes": episodes}
-            return gone if self.user_memory is None else gone | {"records": await self.user_memory.forget(self.user_id)}
+            return await self._forget()
 
-    @property
-    def _prefix(self) -> str:
-        return quote(self.user_id, safe="") + "/"
+    async def _forget(self) -> dict[str, int]:
+        gone = {"sessions": await self._own.clear()}
+        gone["preferences"] = await self.preferences.forget(self.user_id) if self.preferences is not None else 0
+        gone["episodes"] = await self.episodes.forget(self.user_id) if self.episodes is not None else 0
+        if self.user_memory is not None:
+            gone["records"] = await self.user_memory.forget(self.user_id)
+        self.last_prompt, self.last_known, self.last_left_out, self._said_something = [], Known(), [], False
+        self._echoes = Echoes()
+        self._words.clear()
+        return gone
 
     @property
     def _past(self) -> Past:
         return Past(self.user_id, self.episodes, self.embedder, but=self.key)
-
-    def _session_id(self, wished: str | None) -> str:
-        if wished is None:
-            return f"{self.clock():%Y-%m-%d-%H%M%S}-{secrets.token_hex(2)}"
-        if require_text("session_id", wished) == self.user_id:
-            raise ValueError(f"the session id {shown(wished)} is the user id: a session ends, a user stays")
-        return wished
 
     async def _write(self, turn: ChatTurn) -> None:
         if self.sessions is not None:

@@ -1,14 +1,18 @@
-"""Whether a sentence asks to be forgotten: all of it, in English or Chinese.
+"""A request to be forgotten, in English or Chinese, and the question that is asked before anything is deleted.
 
-The whole sentence has to be such a request, and whoever hears one asks before anything is deleted. What it does not do:
-understand a request in other words, or one for a part ("forget my address").
+The whole sentence has to be such a request. What it does not do: understand a request in other words, or one for a part
+("forget my address").
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Awaitable, Callable, Mapping
 
-from tri_memory.agent.confirmation import folded
+from tri_memory.agent.confirmation import folded, is_clear_yes
+
+SURE = "Forget everything about you? This can't be undone. 要忘记关于你的一切吗？此事不能撤回。 [yes/no]"
+KEPT = "Nothing was forgotten. 什么都没有忘记。"
 
 _ABOUT_ME_EN = r"(?:about|on|of) me"
 _ALL_EN = (
@@ -48,3 +52,27 @@ def asks_to_forget(text: str) -> bool:
     [True, True, False, False]
     """
     return _REQUEST.fullmatch(folded(text).rstrip(" .!?。~,")) is not None
+
+
+class ForgetRequest:
+    """Between "forget me" and forgetting: it asks once, and anything but a clear yes leaves everything as it is."""
+
+    def __init__(self) -> None:
+        self._asked = False
+
+    async def reply(self, text: str, forget: Callable[[], Awaitable[Mapping[str, int]]]) -> str | None:
+        """What is said to `text`; None where it has nothing to do with forgetting. A yes calls `forget`, and what that
+        raises comes through: then nothing is waiting for a yes any more."""
+        asked, self._asked = self._asked, not self._asked and asks_to_forget(text)
+        if not asked:
+            return SURE if self._asked else None
+        return forgotten(await forget()) if is_clear_yes(text) else KEPT
+
+
+def forgotten(gone: Mapping[str, int]) -> str:
+    """How much went from each layer, in a line.
+
+    >>> forgotten({"sessions": 2, "episodes": 0})
+    'Forgotten: 2 sessions, 0 episodes. 已忘记。'
+    """
+    return "Forgotten: " + ", ".join(f"{count} {layer}" for layer, count in gone.items()) + ". 已忘记。"

@@ -9,13 +9,11 @@ from typing import Any
 
 from tri_memory.agent.chat import Chat
 from tri_memory.agent.confirmation import is_clear_yes
-from tri_memory.agent.forget_request import asks_to_forget
+from tri_memory.agent.forget_request import KEPT, SURE, asks_to_forget, forgotten
 
 Read = Callable[[], str]  # the next line; EOFError at the end
 Write = Callable[[str], None]
 Forget = Callable[[], Awaitable[str]]  # everything of the user, in every store; what is to be said about it
-
-SURE = "Forget everything about you? This can't be undone. 要忘记关于你的一切吗？此事不能撤回。 [yes/no]"
 
 
 class Repl:
@@ -108,13 +106,13 @@ class Repl:
         except EOFError:  # nobody is there to say it
             sure = False
         if not sure:
-            self.write("nothing was forgotten")
+            self.write(KEPT)
             return
         if self.forget is not None:
             self.write(await self.forget())
         gone = await self.chat.forget()  # with what the conversation itself still holds
         if self.forget is None or any(gone.values()):
-            self.write("forgotten: " + ", ".join(f"{count} {layer}" for layer, count in gone.items()))
+            self.write(forgotten(gone))
 
     async def _help(self) -> None:
         for name, (what, _) in self.commands.items():
