@@ -13,8 +13,9 @@ from tri_memory.entity.rule import Rule, code, phone, plain
 
 # What an id looks like. It ends where no letter, digit, hyphen, combining mark or unit goes on.
 _LEFT, _RIGHT = r"(?<![\w-])", r"(?![\w\u0300-\u036f\u20d0-\u20ff]|-\w|[.:]\d| ?[元块字])"
-_NOT = (  # standards, and words before a number
+_NOT = (  # standards, what is sold, and words before a number
     r"(?!(?:ISO|DIN|EN|IEC|IEEE|ANSI|GB|RFC|SHA|AES|MD|UTF|HTTP|CVE|COVID|USB|GPT|UTC|GMT|EU|UK|US)[- ]?\d)"
+    r"(?!(?:SKU|ISBN|EAN|UPC|ASIN|GTX|RTX)[- ]?\d)"
     r"(?!(?:in|on|at|for|by|of|to|from|is|was|the|and|or|no|my|has|than|over|until|till|about|since)[ -])"
 )
 _SHAPE = (
@@ -25,9 +26,10 @@ CODE = rf"{_LEFT}{_NOT}(?P<what>{_SHAPE}){_RIGHT}"
 # Behind a word that says what it is, small letters, many digits, or two letters and a space will do; behind "number",
 # more letters and a space, or few digits, too.
 _TWO = r"(?!(?:am|an|as|be|do|go|he|if|it|me|so|up|us|we) )[A-Z]{2} \d{3,16}"
-NAMED = rf"{_LEFT}{_NOT}(?P<what>{_SHAPE}|[A-Z]{{1,5}}[-_]?\d{{3,16}}[A-Z]?|{_TWO}|\d{{6,20}}){_RIGHT}"
+_PARTS = r"[A-Z]{2,5}(?:[-_/]\d{2,12}){2,3}|1Z[A-Z0-9]{16}"  # with its year between, as of a parcel
+NAMED = rf"{_LEFT}{_NOT}(?P<what>{_SHAPE}|{_PARTS}|[A-Z]{{1,5}}[-_]?\d{{3,16}}[A-Z]?|{_TWO}|\d{{6,20}}){_RIGHT}"
 _LOOSE = r"[A-Z]{1,5}[-_ ]?\d{2,16}[A-Z]?(?:-[A-Z0-9]{1,4})?|\d{4,20}"
-NUMBERED = rf"{_LEFT}{_NOT}(?P<what>{_SHAPE}|{_LOOSE}){_RIGHT}"
+NUMBERED = rf"{_LEFT}{_NOT}(?P<what>{_SHAPE}|{_PARTS}|{_LOOSE}){_RIGHT}"
 
 # The words that say of what kind an id is, and what stands between the word and the id.
 _CASE = (
@@ -173,6 +175,9 @@ IDS = (
             "我的订单是[bx2207]",
             "order_lookup([BX-2207])",
             "订单[20260105123456]还没发",
+            "my refund is [RF/2026/0091], still open",
+            "tracking [1Z999AA10123456784]",
+            "order is [ORD_2026_88417]",
         ),
         (
             "order in 2026",
@@ -181,6 +186,7 @@ IDS = (
             "case law 2019",
             "an order of 1,200",
             "in case covid-19 returns",
+            "order SKU-12345 again",
             "合同100000元",
         ),
     ),
@@ -210,7 +216,15 @@ IDS = (
         code,
         0.6,
         ("Right: [BX-2207]. My sister paid", "[ZB-2207]，林晓蓓", "[B2-88417]", "[ＤＥ-B1-306]"),
-        ("encrypted with AES-256", "fault E-14 on the A3 printer", "seat F-114", "6308-C3", "UTF-8", "X-BX-2207-Y"),
+        (
+            "encrypted with AES-256",
+            "fault E-14 on the A3 printer",
+            "seat F-114",
+            "6308-C3",
+            "UTF-8",
+            "X-BX-2207-Y",
+            "a GTX-1080",
+        ),
     ),
 )
 
