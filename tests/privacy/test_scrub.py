@@ -198,9 +198,20 @@ async def test_a_transaction_that_was_open_before_is_named_as_what_keeps_the_del
 
 async def test_scrubbing_leaves_the_servers_settings_as_they_were(postgres):
     psycopg, (url, _) = needs("psycopg", "pip install psycopg"), postgres
-    await scrub_postgres(url, [])
-    with psycopg.connect(url) as connection:
+    by_an_administrator = "SELECT setting FROM pg_file_settings WHERE name = 'wal_recycle'"
+    with psycopg.connect(url, autocommit=True) as connection:
+        before = connection.execute(by_an_administrator).fetchall()
+        await scrub_postgres(url, [])
         assert connection.execute("SHOW wal_recycle").fetchone() == ("on",)
+        assert connection.execute(by_an_administrator).fetchall() == before
+        connection.execute("ALTER SYSTEM SET wal_recycle = off")
+        connection.execute("SELECT pg_reload_conf()")
+        try:
+            await scrub_postgres(url, [])
+            assert connection.execute(by_an_administrator).fetchall() == [*before, ("off",)]
+        finally:
+            connection.execute("ALTER SYSTEM RESET wal_recycle")
+            connection.execute("SELECT pg_reload_conf()")
 
 
 async def test_a_redis_with_a_snapshot_has_it_written_anew(tmp_path, valkey):

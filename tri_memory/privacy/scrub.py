@@ -26,6 +26,9 @@ LIMIT_S = 300.0
 _AHEAD = (  # files with an old content that wait to be written to again
     "SELECT count(*) FROM pg_ls_waldir() WHERE name ~ '^[0-9A-F]{24}$' AND name > pg_walfile_name(pg_current_wal_lsn())"
 )
+_SET_BEFORE = (  # by an administrator's ALTER SYSTEM
+    "SELECT setting FROM pg_file_settings WHERE name = 'wal_recycle' AND sourcefile LIKE '%postgresql.auto.conf'"
+)
 
 
 async def scrub_postgres(url: str, tables: Iterable[str]) -> dict[str, int]:
@@ -72,6 +75,7 @@ async def _wait_for_older_transactions(connection: Connection) -> None:
 async def _overwrite_wal(connection: Connection) -> int:
     """Files that wait for reuse are walked through, which fills each with zeros; then the older ones are removed."""
     recycle = await _one(connection, "SHOW wal_recycle")
+    set_before = await _one(connection, _SET_BEFORE)
     await connection.execute("ALTER SYSTEM SET wal_recycle = off")
     walked = 0
     try:
@@ -86,7 +90,8 @@ async def _overwrite_wal(connection: Connection) -> int:
         await _next_file(connection)
         await connection.execute("CHECKPOINT")
     finally:
-        await connection.execute("ALTER SYSTEM RESET wal_recycle")
+        put_back = "RESET wal_recycle" if set_before is None else f"SET wal_recycle = '{set_before}'"
+        await connection.execute(f"ALTER SYSTEM {put_back}")
         await _reloaded(connection, recycle)
     return walked
 
