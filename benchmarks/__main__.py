@@ -1,12 +1,11 @@
-"""`python -m benchmarks`: the table of ratios, then how well the kit recalls.
+"""`python -m benchmarks`: the table of ratios, then how well the kit recalls; all of it also goes to RESULTS.md.
 
 The exit code is 0 whether or not a goal is reached.
 """
 
 from __future__ import annotations
 
-import platform
-from importlib.metadata import PackageNotFoundError, version
+from datetime import UTC, datetime
 
 from rich.console import Console
 from rich.table import Table
@@ -22,6 +21,7 @@ from benchmarks import (
     ranking,
     recall,
     redis_sessions,
+    results,
     session,
     sweep,
 )
@@ -31,7 +31,7 @@ PEERS = ("langchain-core", "langchain-community", "langchain-redis", "openai-age
 
 def main() -> None:
     console = Console(width=150)
-    table = Table("work", "ours (µs)", "beside", "theirs (µs)", "ratio", "goal", title=_machine())
+    table = Table("work", "ours (µs)", "beside", "theirs (µs)", "ratio", "goal", title="times, and ratios in pairs")
     for part in (
         session,
         recall,
@@ -56,18 +56,13 @@ def main() -> None:
                     f"{row.ratio:.3f}{mark}",
                     f"≤ {row.goal:.2f}" if row.goal < float("inf") else "",
                 )
-    console.print(table)
-    for package in PEERS:
-        try:
-            console.print(f"{package} {version(package)}")
-        except PackageNotFoundError:
-            console.print(f"{package} is not installed here: pip install -r benchmarks/peers.txt to see it beside ours")
-    for quality_table in quality.tables():
-        console.print(quality_table)
-
-
-def _machine() -> str:
-    return f"Python {platform.python_version()}, numpy {version('numpy')}, {platform.machine()} {platform.system()}"
+    peers = ", ".join(f"{package} {results.installed(package)}" for package in PEERS)
+    printed: list[Table | str] = []
+    for shown in (table, f"Peers (pip install -r benchmarks/peers.txt): {peers}.", *quality.tables()):
+        console.print(shown)
+        printed.append(shown)
+    console.print(results.machine())
+    console.print(f"written to {results.written(printed, f'{datetime.now(UTC):%Y-%m-%d}')}")
 
 
 if __name__ == "__main__":
