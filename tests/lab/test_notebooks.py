@@ -120,6 +120,8 @@ def test_the_minutes_in_notebook_and_readme_are_reckoned_and_not_guessed(source)
     assert int(stated[1]) == reckoned
     readme = (NOTEBOOKS.parent / "README.md").read_text(encoding="utf-8")
     assert re.search(rf"^\| {source.name[:2]} \| .*\| {reckoned} \|$", readme, re.MULTILINE)
+    teaching = (NOTEBOOKS.parent / "docs/site/teaching.md").read_text(encoding="utf-8")
+    assert re.search(rf"^\| {source.name[:2]} \| {reckoned} \| ", teaching, re.MULTILINE)
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
