@@ -36,7 +36,9 @@ def embedders(language: str) -> dict[str, Kept]:
 
 @cache
 def _kept(name: str) -> Kept:
-    return Kept(searches.embedders("English")[name])  # English has them all
+    """MiniLM knows English only, and is loaded only where it is asked for: that takes ten seconds."""
+    known = searches.embedders("Chinese")
+    return Kept(known[name] if name in known else searches.embedders("English")[name])
 
 
 def usual() -> Kept:
