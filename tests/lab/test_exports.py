@@ -98,9 +98,26 @@ def test_of_a_chatgpt_conversation_the_current_branch_is_read(written):
         (_talk(mapping={"c": _node("c", "user", "x")}), "conversation 1: .*'c' is missing, or its own ancestor"),
         (_talk(create_time=None), "conversation 1: create_time must be seconds"),
         (_talk(mapping=None), "conversation 1: mapping must be"),
+        (_talk(create_time=1e18), "conversation 1: create_time must be seconds"),
+        (_talk(current_node=["c"]), r"conversation 1: current_node \['c'\] is not in"),
+        (_talk(mapping={"c": ["x"]}), "conversation 1: Taps: a node must be an object"),
+        (_talk(mapping={"c": {"message": "x"}}), "conversation 1: Taps: message must be an object"),
+        (_talk(mapping={"c": {"message": {"content": "oops", "author": {}}}}), "Taps: content must be an object"),
+        (_talk(mapping={"c": {"message": {"content": {"parts": "abc"}}}}), "Taps: parts must be a list"),
         (_talk(mapping={"c": _node(None, "user")}), "there is no turn"),
     ],
 )
 def test_what_is_wrong_with_conversations_json_is_named(written, talk, said):
     with pytest.raises(ValueError, match=rf"^conversations.json: .*{said}"):
         load_chatgpt(written([talk], "conversations.json"))
+
+
+def test_an_impossible_day_is_named_by_its_line(written):
+    chat = "[30/01/2026, 09:12:33] Ann: hello\n[31/02/2026, 09:12:33] Ben: hi\n"
+    with pytest.raises(ValueError, match=r"^chat.txt: line 2: day is out of range"):
+        load_any(written(chat, "chat.txt"))
+
+
+def test_a_folder_is_no_file(tmp_path):
+    with pytest.raises(ValueError, match="is a folder; name a file in it"):
+        load_any(tmp_path)

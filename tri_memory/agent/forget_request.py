@@ -16,7 +16,7 @@ KEPT = "Nothing was forgotten. 什么都没有忘记。"
 
 _ABOUT_ME_EN = r"(?:about|on|of) me"
 _ALL_EN = (
-    r"me|all (?:of it )?about me|who i am"
+    r"me|(?:all (?:of it )?)?about me|who i am|everything|it all"
     rf"|(?:all|everything|anything|whatever|what)(?: (?:that )?you(?:'ve| have)?(?: ever)? "
     rf"(?:know|have|remember|learned|learnt|store|stored|keep|kept|saved?))? {_ABOUT_ME_EN}"
     r"|(?:all |any )?(?:of )?my (?:personal )?(?:data|information|info|memor(?:y|ies)|profile|records|details)"
@@ -30,14 +30,14 @@ _ASK_EN = (
 _END_EN = r"(?:[, ]+(?:please|now|right now|completely|entirely|forever|for good|thanks|thank you|at once))*"
 _ENGLISH = rf"{_ASK_EN}(?:forget|delete|erase|wipe|remove)(?: all)? (?:{_ALL_EN}){_END_EN}"
 
-_VERB_ZH = r"(?:忘了|忘记|忘掉|忘|删除|删掉|删了|删|清除|清空|抹掉|抹去)"
-_THINGS_ZH = r"(?:个人)?(?:信息|数据|资料|记录|记忆|内容|事情|事|档案)"
+_VERB_ZH = r"(?:忘了|忘[记記]|忘掉|忘|[删刪]除|[删刪]掉|[删刪]了|[删刪]|清除|清空|抹掉|抹去)"
+_THINGS_ZH = r"(?:[个個]人)?(?:信息|数据|資訊|數據|[资資]料|[记記][录錄]|[记記][忆憶]|[内內]容|事情|事|[档檔]案)"
 _ALL_ZH = (
-    rf"(?:[你您](?:知道|记得|记住|保存|存)的?)?(?:关于|有关)我的?(?:一切|全部|所有|{_THINGS_ZH}|(?:所有|全部|一切)的?{_THINGS_ZH})"
-    rf"|我的?(?:一切|全部|所有)(?:的?{_THINGS_ZH})?|我的{_THINGS_ZH}|我"
+    rf"(?:[你您](?:知道|记得|记住|保存|存)的?)?(?:关于|有关|關於|有關)我的?(?:一切|全部|所有|{_THINGS_ZH}|(?:所有|全部|一切)的?{_THINGS_ZH})"
+    rf"|我的?(?:一切|全部|所有)(?:的?{_THINGS_ZH})?|我的{_THINGS_ZH}|(?:关于|有关|關於|有關)我的|一切|所有事情?|我"
 )
 _ASK_ZH = (  # 你忘了我 alone says that it happened
-    r"(?:(?:请|麻烦)[你您]?|[你您]?(?:能不能|能否|能|可以|可不可以)|帮我|帮忙|现在|我(?:想|要|希望)(?:让|要)?[你您])*"
+    r"(?:(?:请|請|麻烦|麻煩)[你您]?|[你您]?(?:能不能|能否|能|可以|可不可以)|帮我|帮忙|现在|我(?:想|要|希望)(?:让|要)?[你您])*"
 )
 _END_ZH = r"(?:掉|了|吧|吗|好吗|可以吗|谢谢|[，, ])*"
 _CHINESE = rf"{_ASK_ZH}(?:{_VERB_ZH}(?:{_ALL_ZH})|[把将](?:{_ALL_ZH})(?:都|全部|全|彻底|通通)*{_VERB_ZH}){_END_ZH}"

@@ -34,21 +34,24 @@ def parse_whatsapp(chat: str, user_id: str, order: Order | None = None) -> list[
     Raises ValueError where the order of day and month can't be told, and for a third speaker.
     """
     messages: list[tuple[list[str], str]] = []
+    lines: list[int] = []  # where each begins
     for number, line in enumerate(chat.split("\n"), start=1):
         line = line.lstrip(_MARKS).rstrip("\r").replace("\u202f", " ")
         if found := WHATSAPP.fullmatch(line):
             values = [one or "" for one in found.groups()]
             messages.append(((values[:6] if values[0] else values[6:12]), values[12]))
+            lines.append(number)
         elif messages:
             messages[-1] = (messages[-1][0], f"{messages[-1][1]}\n{line}")
         elif line.strip():
             raise ValueError(f"line {number}: a WhatsApp chat begins with a date; got {shown(line)}")
     order = order or _order([when for when, _ in messages])
     speakers, days = Speakers(), dict[str, tuple[datetime, list[ChatTurn]]]()
-    for when, said in messages:
+    for number, (when, said) in zip(lines, messages, strict=True):
         spoken = _SPOKEN.fullmatch(said.strip())
         if spoken and not _NO_TURN.fullmatch(spoken[2].strip()):
-            start = _time(when, order)
+            with at(f"line {number}"):
+                start = _time(when, order)
             _, turns = days.setdefault(f"{start:%Y-%m-%d}", (start, []))
             turns.append(parse_turn({"role": speakers.role(spoken[1]), "content": spoken[2].strip()}))
     return _sessions(days.values(), user_id)
@@ -82,23 +85,29 @@ def _conversation(given: Any) -> tuple[datetime, list[ChatTurn]]:
     row = an_object("a conversation", given)
     nodes, node, turns = an_object("mapping", row.get("mapping")), row.get("current_node"), list[ChatTurn]()
     created = row.get("create_time")
-    if not isinstance(created, int | float):
-        raise ValueError(f"create_time must be seconds since 1970; got {shown(created)}")
-    if node not in nodes:
+    start = _since_1970(created)
+    if not isinstance(node, str) or node not in nodes:
         raise ValueError(f"current_node {shown(node)} is not in its mapping")
     with at(str(row.get("title"))):
         while node is not None:
             one = nodes.pop(node, None)  # so that a loop ends as a missing node
             if one is None:
                 raise ValueError(f"the node {shown(node)} is missing, or its own ancestor")
-            message = one.get("message") or {}
-            role = (message.get("author") or {}).get("role")
-            parts = (message.get("content") or {}).get("parts") or []
+            message = an_object("message", an_object("a node", one).get("message") or {})
+            role = an_object("author", message.get("author") or {}).get("role")
+            parts = a_list("parts", an_object("content", message.get("content") or {}).get("parts") or [])
             text = "\n".join(part for part in parts if isinstance(part, str)).strip()
             if role in ("user", "assistant") and text:
                 turns.append(ChatTurn(role, text))
             node = one.get("parent")
-    return datetime.fromtimestamp(created, UTC), turns[::-1]
+    return start, turns[::-1]
+
+
+def _since_1970(created: Any) -> datetime:
+    try:
+        return datetime.fromtimestamp(created, UTC)
+    except (TypeError, ValueError, OverflowError, OSError):
+        raise ValueError(f"create_time must be seconds since 1970; got {shown(created)}") from None
 
 
 def _sessions(days: Iterable[tuple[datetime, list[ChatTurn]]], user_id: str) -> list[Session]:

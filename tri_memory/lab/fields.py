@@ -29,10 +29,13 @@ def at(place: str) -> Iterator[None]:
 def read_text(path: Path) -> str:
     """A whole UTF-8 file, with or without a byte order mark.
 
-    Raises FileNotFoundError naming the path; ValueError naming the line of the first byte that is not UTF-8.
+    Raises FileNotFoundError naming the path; ValueError for a folder, and naming the line of the first byte that is
+    not UTF-8.
     """
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}")
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; name a file in it")
     data = path.read_bytes()
     try:
         return data.decode("utf-8-sig")
