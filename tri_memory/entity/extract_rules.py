@@ -26,7 +26,7 @@ CODE = rf"{_LEFT}{_NOT}(?P<what>{_SHAPE}){_RIGHT}"
 # Behind a word that says what it is, small letters, many digits, or two letters and a space will do; behind "number",
 # more letters and a space, or few digits, too.
 _TWO = r"(?!(?:am|an|as|be|do|go|he|if|it|me|so|up|us|we) )[A-Z]{2} \d{3,16}"
-_PARTS = r"[A-Z]{2,5}(?:[-_/]\d{2,12}){2,3}|1Z[A-Z0-9]{16}"  # with its year between, as of a parcel
+_PARTS = r"[A-Z]{2,5}(?:[-_/]\d{2,12}){2,3}|1Z[A-Z0-9]{16}"  # a year between two parts; a parcel
 NAMED = rf"{_LEFT}{_NOT}(?P<what>{_SHAPE}|{_PARTS}|[A-Z]{{1,5}}[-_]?\d{{3,16}}[A-Z]?|{_TWO}|\d{{6,20}}){_RIGHT}"
 _LOOSE = r"[A-Z]{1,5}[-_ ]?\d{2,16}[A-Z]?(?:-[A-Z0-9]{1,4})?|\d{4,20}"
 NUMBERED = rf"{_LEFT}{_NOT}(?P<what>{_SHAPE}|{_PARTS}|{_LOOSE}){_RIGHT}"

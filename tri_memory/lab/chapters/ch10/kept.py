@@ -36,7 +36,7 @@ def embedders(language: str) -> dict[str, Kept]:
 
 @cache
 def _kept(name: str) -> Kept:
-    """MiniLM knows English only, and is loaded only where it is asked for: that takes ten seconds."""
+    """MiniLM knows English only, and is loaded only where it is asked for."""
     known = searches.embedders("Chinese")
     return Kept(known[name] if name in known else searches.embedders("English")[name])
 
